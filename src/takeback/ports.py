@@ -105,8 +105,8 @@ if TYPE_CHECKING:
         ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any id, so
         that even an empty session can be made for it. ``mute_on_esc`` says that a turn which a
         person stops ends without an event, so that only the transcript shows it. Only ``parse``,
-        ``transcript_files`` and ``status_in`` are on the hook path, so the rest may import
-        anything, inside functions.
+        ``transcript_files``, ``status_in`` and ``follows`` are on the hook path, so the rest may
+        import anything, inside functions.
         """
 
         @property
@@ -192,6 +192,14 @@ if TYPE_CHECKING:
 
             ``call`` is the one of a ``ToolCall``. Runs while the agent waits. None for whatever is
             not known for certain: still running, stopped, not written yet.
+            """
+
+        def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+            """Returns the turns that a turn follows, nearest first, if its agent had gone back.
+
+            As ids of the agent's, of the nearest few; an empty one stands for the beginning. Empty
+            if it follows the turn before it, and for whatever is not known. ``said`` is the whole
+            transcript. Runs while the agent waits.
             """
 
         def note(self, text: str, warning: str = "") -> str:

@@ -140,6 +140,7 @@ class AgentContract:
             words = self._adapter.command_in(data, "none")
             assert words is None or isinstance(words, str)
             assert self._adapter.status_in(data, "none") is None
+            assert self._adapter.follows(data, "none") == ()
 
     def test_a_history_is_read_as_messages_whatever_it_holds(self) -> None:
         reader = self._reader

@@ -405,6 +405,38 @@ def test_a_turn_that_was_abandoned_is_left_out() -> None:
     assert said(adapter.cut([held], anchor, [])) == TURN_1 + TURN_2_ABANDONED
 
 
+def test_which_turns_a_turn_follows_is_told_where_claude_had_gone_back() -> None:
+    turn_of = {
+        event.prompt: event.turn
+        for event, _ in TUI.events()
+        if event is not None and event.kind == events.PROMPT and event.turn is not None
+    }
+    another = turn_of["do it another way"]
+    assert another is not None
+    followed = adapter.follows(TUI.whole, another)
+    assert followed[0] == turn_of[TURN_1[0]]
+    assert turn_of[TURN_2_ABANDONED[0]] not in followed
+    others = {one for one in turn_of.values() if one not in (None, another)}
+    assert [adapter.follows(TUI.whole, one) for one in others if one] == [()] * len(others)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"",
+        b"[]\n{\n\xff\n",
+        entry("1", "1", "user", promptId="P1"),
+        entry("1", "2", "user", promptId="P2") + entry("2", "1", "user", promptId="P1"),
+        entry("2", "gone", "user", promptId="P1"),
+        entry("1", None, "user", promptId="P0") + b'{"parentUuid":["P1"],"promptId":"P1"}\n',
+    ],
+)
+def test_what_a_turn_follows_is_not_known_where_a_transcript_was_tampered_with(
+    lines: bytes,
+) -> None:
+    assert adapter.follows(lines, "P1") in ((), ("",))
+
+
 def test_a_conversation_rewound_to_its_beginning_is_empty() -> None:
     again = entry("5", None, "user", "one again", promptId="P3")
     assert adapter.cut([ONE], Anchor(True, "P3", None, "one again"), [ONE + again]) == b""

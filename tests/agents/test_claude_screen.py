@@ -227,6 +227,8 @@ def test_a_running_claude_takes_the_new_session(claude: Claude) -> None:
 @pytest.mark.long
 def test_a_turn_abandoned_by_claudes_own_rewind_is_never_sent(claude: Claude) -> None:
     world = claude.world
+    slow = [Step("Nothing to do.", delay=1)]  # as any model: Claude writes its prompt meanwhile
+    world.model.script = {**world.model.script, "TURN-FOUR": slow}
     with claude.at_a_terminal() as terminal:
         turn(claude, terminal, ONE)
         turn(claude, terminal, TWO)
@@ -242,6 +244,18 @@ def test_a_turn_abandoned_by_claudes_own_rewind_is_never_sent(claude: Claude) ->
         turn(claude, terminal, NEW)
         leave(terminal)
     assert world.model.first_of(NEW).humans == (ONE, NEW)
+    log = world.log()
+    assert [(one["prompt"], one["abandoned"]) for one in log] == [
+        (ONE, False),
+        (TWO, True),
+        (NEW, False),
+    ]
+    (drawn,) = world.cli.ok("--json", "tree").json["sessions"]
+    first, third = drawn["children"]
+    assert [one["prompt"] for one in (first, third, first["children"][0])] == [ONE, NEW, TWO]
+    assert "outside edits" not in world.cli.ok("log").stdout, "Claude put the files back"
+    kept = ("--json", "rewind", "turn:1", "--files", "--keep-edits", "--dry-run")
+    assert world.cli.ok(*kept).json["edits"] == []
     done = rewound(claude, "turn:3", "--conversation")
     assert remembers(claude, done["resume"]["argv"], "TURN-FOUR go on") == (ONE, "TURN-FOUR go on")
     assert TWO not in world.model.first_of("TURN-FOUR go on").body

@@ -97,6 +97,7 @@ FIRST   now  by hand  manual  start  no changes
         "late": False,
         "amid": None,
         "expired": None,
+        "abandoned": False,
         "state": None,
         "outside": [{"path": "a"}, {"path": "b"}, {"path": "c"}],
         "tests": None,

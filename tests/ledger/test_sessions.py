@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback.ledger import sessions as questions
+from takeback.ledger import ways
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger
 from takeback.ledger.lineage import Lineage
@@ -427,5 +428,6 @@ def test_any_text_finds_the_prompt_that_is_that_text(ledger: Ledger, text: str) 
 
 
 def test_what_was_tested_is_found_by_an_index_and_not_by_reading_all(ledger: Ledger) -> None:
-    plan = ledger.rows(f"explain query plan {questions.TESTED}")
-    assert "checkpoints_tested" in str(plan)
+    for question in (questions.TESTED, ways.FOLLOWING):
+        plan = ledger.rows(f"explain query plan {question}")
+        assert "checkpoints_telling" in str(plan)

@@ -138,6 +138,11 @@ class ContainedAdapter(_Contained):
             return None
         return status  # type: ignore[no-any-return]
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        none: tuple[str, ...] = ()
+        found = self._ask_or(none, "follows", lambda it: it.follows(said, turn))
+        return found if all(isinstance(one, str) for one in found) else none
+
     def note(self, text: str, warning: str = "") -> str:
         return self._ask_or("", "note", lambda it: it.note(text, warning))
 

@@ -77,20 +77,31 @@ def records_with(tail: bytes, word: str) -> Iterator[Mapping[str, Any]]:
 
     Of eight lines at most; a line that is torn or no object is passed over.
     """
+    for _, record in lines_with(tail, word, most=8):
+        yield record
+
+
+def lines_with(
+    data: bytes, word: str, *, before: int | None = None, first: bool = False, most: int = 64
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yields lines that hold a string: where each begins, what it says.
+
+    The newest first, of those ``before`` a place; or, if asked, the ``first`` ones in their order.
+    """
     wanted = json_text.dumps(word).encode()
-    begin = len(tail)
-    for _ in range(8):
-        at = tail.rfind(wanted, 0, begin)
+    begin, end = len(data) if before is None else before, 0
+    for _ in range(most):
+        at = data.find(wanted, end) if first else data.rfind(wanted, 0, begin)
         if at < 0:
             return
-        begin, end = tail.rfind(b"\n", 0, at) + 1, tail.find(b"\n", at)
-        line = tail[begin : end if end >= 0 else len(tail)]
+        begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+        end = end if end >= 0 else len(data)
         try:
-            record = json_text.loads(line.decode("utf-8", "surrogateescape"))
+            record = json_text.loads(data[begin:end].decode("utf-8", "surrogateescape"))
         except ValueError:
             continue
         if isinstance(record, dict):
-            yield record
+            yield begin, record
 
 
 def table(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:

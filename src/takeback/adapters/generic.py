@@ -104,6 +104,10 @@ class Generic:
         """Returns None: the event of a command's end has its status."""
         return None
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        """Returns nothing: its events tell nothing of it."""
+        return ()
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 

@@ -153,7 +153,7 @@ class Recording(OpenWorkspace):
 
             adapter = adapter_of(event.agent)
         files = ops.transcript.parts_now(adapter.transcript_files(event.transcript))
-        return event, Transcript(files, adapter.status_in)
+        return event, Transcript(files, adapter.status_in, adapter.follows)
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:

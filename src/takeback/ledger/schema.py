@@ -162,6 +162,11 @@ MIGRATIONS = (
     ) without rowid;
     delete from tips;
     """,
+    """
+    drop index if exists checkpoints_tested;
+    create index if not exists checkpoints_telling on checkpoints (position)
+        where instr(meta, '"tested') > 0 or instr(meta, '"follows"') > 0;
+    """,
 )
 TABLES = (
     "gone",

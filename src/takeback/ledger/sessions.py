@@ -7,6 +7,7 @@ from takeback.model.timeline import (
     COMMAND,
     INTERRUPTED,
     OUTSIDE,
+    OWN_REWIND,
     SHELL,
     TOOL,
     UNKNOWN,
@@ -348,6 +349,40 @@ def paths_of_the_interrupted(ledger: Ledger, operation: str) -> set[bytes]:
         f"select path from changes where who = ? and checkpoint in ({marks})", INTERRUPTED, *taken
     )
     return {bytes(path) for (path,) in rows}  # type: ignore[call-overload]
+
+
+def by_nobody_between(
+    ledger: Ledger, first: CheckpointId, last: CheckpointId
+) -> list[tuple[CheckpointId, bytes]]:
+    """Returns what was found changed after a checkpoint, up to another one, and in no turn.
+
+    By a person, or by an agent that went back by itself.
+    """
+    rows = ledger.rows(
+        "select checkpoint, path from changes "
+        "join checkpoints on checkpoints.id = changes.checkpoint "
+        "where position > (select position from checkpoints where id = ?1) "
+        "and position <= (select position from checkpoints where id = ?2) "
+        "and machine = (select machine from checkpoints where id = ?2) and who in (?3, ?4)",
+        first,
+        last,
+        OUTSIDE,
+        OWN_REWIND,
+    )
+    return [(CheckpointId(str(id)), bytes(path)) for id, path in rows]  # type: ignore[call-overload]
+
+
+def set_owner(
+    ledger: Ledger,
+    found: Iterable[tuple[CheckpointId, bytes]],
+    who: str,
+    session: SessionId | None,
+) -> None:
+    """Says who made changes that are of no turn."""
+    ledger.many(
+        "update changes set who = ?, session = ? where checkpoint = ? and path = ?",
+        [(who, session, checkpoint, path) for checkpoint, path in found],
+    )
 
 
 def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> list[CheckpointId]:

@@ -89,6 +89,9 @@ class Checkpoint(Value):
     """Whether its turn did not come to its own end: the agent said that a person stopped it."""
     left: tuple[Process, ...] = ()
     """The processes because of which its turn is not over, as takeback saw them."""
+    follows: tuple[str, ...] = ()
+    """Of a turn before which its agent had gone back by itself: the agent's id of it, then those of
+    the turns that it follows, nearest first, an empty one for the beginning."""
 
     @property
     def order(self) -> Order:
@@ -139,6 +142,7 @@ class Checkpoint(Value):
             tested=None,
             tested_earlier=(),
             awaited=(),
+            follows=(),
         )
 
     def encode(self) -> dict[str, Any]:
@@ -188,6 +192,8 @@ class Checkpoint(Value):
             meta["origin"] = [origin.session, origin.checkpoint, origin.root]
         if self.left:
             meta["left"] = [[one.pid, one.started, one.namespace] for one in self.left]
+        if self.follows:
+            meta["follows"] = list(self.follows)
         if self.process is not None:
             meta["process"] = [self.process.pid, self.process.started]
             if self.process.namespace is not None:
@@ -277,6 +283,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
                 Process(int(pid), _name(started), _name(namespace))
                 for pid, started, namespace in meta.get("left", ())
             ),
+            follows=tuple(_text(one) for one in meta.get("follows", ())),
             expired=None if "expired" not in meta else time_of(meta["expired"]),
         )
     except KeyError as error:

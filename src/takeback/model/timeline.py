@@ -20,6 +20,7 @@ SUBAGENT: Final = "subagent"
 UNFINISHED: Final = "unfinished turn"
 UNKNOWN: Final = "unknown"
 INTERRUPTED: Final = "interrupted operation"
+OWN_REWIND: Final = "its own rewind"
 
 RUNNING: Final = "running"
 BACKGROUND: Final = "background"
@@ -87,8 +88,8 @@ class Turn(Value):
 
 
 class OwnedChange(CountedChange):
-    """A change with who made it: a tool by name, the shell, a subagent, the person outside, or an
-    interrupted operation of takeback's.
+    """A change with who made it: a tool by name, the shell, a subagent, the person outside, an
+    interrupted operation of takeback's, or its agent when that went back by itself.
 
     ``session`` is the one whose turn it belongs to, None if no agent made it; ``turn`` is that
     turn's id.

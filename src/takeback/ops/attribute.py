@@ -8,6 +8,7 @@ is found changed at one of them happened since the one before it.
         another session's was open     that session
         several                        the tool that names the path, else unknown
         an operation was interrupted   that operation, see ``_of_the_interrupted``
+        an agent went back by itself   that agent, see ``own_what_came_back``
         an agent's turn has expired    the tool that names the path, else unknown: what it did and
         since                          what the person did cannot be told apart any more
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from takeback.ledger import moments as earlier
 from takeback.ledger import sessions as questions
+from takeback.ledger import ways
 from takeback.ledger.expired import Gap
 from takeback.model import event as events
 from takeback.model import turn as moments
@@ -25,6 +27,7 @@ from takeback.model.timeline import (
     COMMAND,
     INTERRUPTED,
     OUTSIDE,
+    OWN_REWIND,
     PROMPTED,
     SHELL,
     SUBAGENT,
@@ -37,6 +40,7 @@ from takeback.model.timeline import (
 from takeback.model.value import Value
 from takeback.ops import turn_states
 from takeback.ops.beyond import edited
+from takeback.store.held import Held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.timeline import TurnKind
+    from takeback.store.store import Store
 
 _LOOKED_BACK = 20
 """More events of a session than wait at once."""
@@ -68,9 +73,10 @@ class Fold:
     ``words`` is what can be searched for of them, yet to be added.
     """
 
-    def __init__(self, ledger: Ledger, root: bytes) -> None:
+    def __init__(self, ledger: Ledger, store: Store) -> None:
         self._ledger = ledger
-        self._root = root
+        self._store = store
+        self._root = store.location.root
         self.touched: dict[CheckpointId, None] = {}
         self.words: list[tuple[str, CheckpointId, str]] = []
 
@@ -94,6 +100,8 @@ class Fold:
                 mine = OwnedChange(path, MODIFIED, None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
+        if checkpoint.follows:
+            own_what_came_back(self._store, self._ledger, checkpoint)
         if checkpoint.prompt and checkpoint.kind != UNDO:
             self.words.append((checkpoint.prompt, checkpoint.id, "prompt"))
         self.words += path_words(checkpoint, found.changes)
@@ -175,6 +183,29 @@ class Fold:
         if turn is not before:
             questions.move_turn(self._ledger, turn)
             self.touched[turn.id] = None
+
+
+def own_what_came_back(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> None:
+    """Gives a session what came back when its agent went back by itself, as a checkpoint says.
+
+    Only there is it known that it did. What was found changed before that turn is the agent's if it
+    is just as it was at the place that the agent went back to; the rest is the person's. May be
+    done again, when anything of that has changed.
+    """
+    turns = questions.turns(ledger, session=checkpoint.session)[::-1]
+    went = ways.return_at(turns, checkpoint)
+    if went is None:
+        return
+    there, here = ledger.by_id(went.left[0].before), ledger.by_id(went.turn.before)
+    if here is None or here.expired is not None:
+        return
+    found = questions.by_nobody_between(ledger, went.left[-1].after, here.id)
+    back = []
+    if found and there is not None and there.expired is None:
+        then, now = Held.of(store, there), Held.of(store, here)
+        back = [(id, path) for id, path in found if then[path] == now[path]]
+    questions.set_owner(ledger, set(found) - set(back), OUTSIDE, None)
+    questions.set_owner(ledger, back, OWN_REWIND, checkpoint.session)
 
 
 def path_words(

@@ -29,6 +29,8 @@ from takeback.store.operations import newest_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.model.event import AgentEvent, ToolCall
     from takeback.model.session import TranscriptPart
     from takeback.model.turn import Moment
@@ -42,11 +44,13 @@ if TYPE_CHECKING:
 class Transcript(Value):
     """The files of a conversation with their present lengths, and how its agent's are read.
 
-    ``status_in`` tells from the end of one how the command of a call ended.
+    ``status_in`` tells from the end of one how the command of a call ended, ``follows`` from the
+    whole of one which turns a turn follows whose agent had gone back.
     """
 
     files: tuple[TranscriptPart, ...] = ()
     status_in: StatusIn | None = None
+    follows: Callable[[bytes, str], tuple[str, ...]] | None = None
 
 
 NO_TRANSCRIPT = Transcript()
@@ -146,8 +150,23 @@ class EventStep:
         drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
         said = self._said(whole=late or moment.kind != ROUND)
         parts = tuple(one.part for one in said)
+        drafted = drafted.replace(follows=self._follows(said))
         drafted = self._with_tests(drafted.replace(transcript=parts), said)
         return drafted, [one.kept for one in said]
+
+    def _follows(self, said: list[SaidPart]) -> tuple[str, ...]:
+        """Returns what the session's newest turn follows, if its agent had gone back before it.
+
+        The agent writes a prompt down only after its event, and may be late even at the end of a
+        short turn: then the next event that reads all of the transcript has it.
+        """
+        newest, follows = self.newest, self._transcript.follows
+        if follows is None or not said or newest is None or not newest.turn_id:
+            return ()
+        if newest.turn_id in newest.follows[:1] or said[-1].kept.after.size:  # only its end is read
+            return ()
+        found = follows(said[-1].kept.data, newest.turn_id)
+        return (newest.turn_id, *found) if found else ()
 
     @property
     def _is_stopped(self) -> bool:

@@ -61,7 +61,7 @@ class Indexing:
         states: dict[str, str | None] = {}  # what is in the files of each machine
         expired: dict[str, Gap] = {}  # and what has expired since
         last: dict[str, int] = {}  # the number of the last thing that it did
-        fold = Fold(ledger, self._store.location.root)
+        fold = Fold(ledger, self._store)
         uncounted = []
         for waiting in batch:
             point = self._point(waiting)

@@ -10,7 +10,7 @@ raises TooInvolved, and then all of it is made anew.
 
 from __future__ import annotations
 
-from takeback.ledger import gaps, removal
+from takeback.ledger import gaps, removal, ways
 from takeback.ledger import moments as earlier
 from takeback.ledger import sessions as questions
 from takeback.ledger.expired import gap_before, heirs, position_of
@@ -22,6 +22,7 @@ from takeback.ops.attribute import (
     finds_its_edits,
     heard_in_time,
     named_by,
+    own_what_came_back,
     path_words,
 )
 from takeback.ops.compare import found_at
@@ -63,6 +64,8 @@ class Refolding:
         self.forget([one.id for one in kept])
         for one in kept:
             self._write(one, changes[one.id])
+        for one in ways.returning(self._ledger):
+            own_what_came_back(self._store, self._ledger, one)
 
     def forget(self, ids: Iterable[CheckpointId]) -> None:
         """Removes what was found changed at checkpoints."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.ledger import sessions as questions
+from takeback.ledger import ways
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import FORK, REWIND, history, moves
 from takeback.model.turn import PROMPT
@@ -154,6 +155,8 @@ class Node(Value):
     elsewhere: tuple[Elsewhere, ...] = ()
     expired: float | None = None
     """When the files of the checkpoint before the turn were dropped."""
+    abandoned: bool = False
+    """Whether its agent has gone back by itself before it, and it is on no line any more."""
 
 
 _DEEPEST = 40
@@ -171,6 +174,7 @@ class _Around(Value):
     states: Mapping[str, TurnState]
     elsewhere: Mapping[str, list[Elsewhere]]
     expired: Mapping[CheckpointId, float]
+    abandoned: Mapping[CheckpointId, CheckpointId | None]
 
 
 def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
@@ -185,6 +189,7 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
         open_states(context, ledger, is_over),
         _elsewhere(ledger, moves(known_operations(context.store))),
         ledger.expired(),
+        ways.abandoned(ledger),
     )
     below: dict[SessionId | str, list[Session]] = {}
     roots = []
@@ -236,16 +241,22 @@ def _node(
     def nodes(of: SessionId | str) -> tuple[Node, ...]:
         return tuple(_node(ledger, around, below, child) for child in below.get(of, ()))
 
-    turns = []
-    for turn in reversed(questions.turns(ledger, session=session.id)):
+    turns: list[Node] = []
+    left: dict[CheckpointId, list[Node]] = {}
+    for turn in questions.turns(ledger, session=session.id):
         changes = tuple(questions.turn_changes(ledger, turn.id))
         here = around.here[1] if around.here is not None and around.here[0] == turn.id else None
         amid, stands = around.amid.get(turn.before), as_it_stands(turn, around.states)
         beside = tuple(around.elsewhere.get(turn.id, ()))
         expired = around.expired.get(turn.before)
-        turns.append(Node(session, stands, changes, here, nodes(turn.id), amid, beside, expired))
+        children = (*left.get(turn.id, ())[::-1], *nodes(turn.id))
+        node = Node(session, stands, changes, here, children, amid, beside, expired)
+        from_turn = around.abandoned.get(turn.id)
+        if turn.id in around.abandoned:
+            node = node.replace(abandoned=True)
+        (turns if from_turn is None else left.setdefault(from_turn, [])).append(node)
     beside = tuple(around.elsewhere.get(session.id, ()))
-    return Node(session, None, (), None, (*turns, *nodes(session.id)), elsewhere=beside)
+    return Node(session, None, (), None, (*turns[::-1], *nodes(session.id)), elsewhere=beside)
 
 
 def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkpoint]:

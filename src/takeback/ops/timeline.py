@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.ledger import listed as page
 from takeback.ledger import sessions as questions
-from takeback.ledger import steps
+from takeback.ledger import steps, ways
 from takeback.model.checkpoint import UNDO
 from takeback.model.path_text import covers
 from takeback.model.timeline import OUTSIDE
@@ -50,6 +50,8 @@ class TimelineEntry(Value):
     done: tuple[OwnedChange, ...] = ()
     earlier: tuple[OwnedChange, ...] = ()
     tests: KnownTests | None = None
+    abandoned: bool = False
+    """Whether the agent of its turn has gone back by itself before it."""
 
     @property
     def shown(self) -> tuple[OwnedChange, ...]:
@@ -260,6 +262,7 @@ def _with_changes(
     changes = page.changes_at(ledger, ids)
     turns = page.turns_at(ledger, [id for id in ids if id not in caused])
     done = page.changed_by(ledger, list(turns))
+    left = ways.abandoned(ledger)
     started = page.after_a_start(ledger, [c.id for c in checkpoints if c.kind == PROMPT])
     found = []
     for one in checkpoints:
@@ -270,7 +273,8 @@ def _with_changes(
         turn = as_it_stands(turns.get(one.id), states)
         earlier = tuple(steps.outside_before(ledger, one.id)) if one.id in started else ()
         own = changes.get(one.id, ())
-        found.append(TimelineEntry(one, own, turn, done.get(one.id, ()), earlier))
+        entry = TimelineEntry(one, own, turn, done.get(one.id, ()), earlier)
+        found.append(entry.replace(abandoned=True) if one.id in left else entry)
     return found
 
 

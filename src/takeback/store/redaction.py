@@ -47,7 +47,7 @@ _NAMES = frozenset(
         *("v", "type", "id", "session", "kind", "machine", "agent", "native", "checkpoint"),
         *("operation", "head", "before", "target", "child", "of", "origin", "tips", "dropped"),
         *("turn_id", "phase", "leaf", "entry", "noted", "amid", "staged", "restored", "sessions"),
-        *("process", "namespace", "transcript_places", "scope"),
+        *("follows", "process", "namespace", "transcript_places", "scope"),
         *("directory", "branch", "resume", "transcript", "paths"),
         *SNAPSHOTS,
     )

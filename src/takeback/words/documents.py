@@ -114,6 +114,7 @@ def timeline_entry(entry: TimelineEntry) -> Document:
         "late": checkpoint.late,
         "amid": checkpoint.amid,
         "expired": _moment(checkpoint.expired),
+        "abandoned": entry.abandoned,
         "tests": _tests(entry),
         "state": None if entry.turn is None else entry.turn.state,
         "outside": path_list(change.path for change in entry.outside),
@@ -344,6 +345,7 @@ def node(found: Node) -> Document:
             "changed": owned(found.changes),
             "amid": found.amid,
             "expired": _moment(found.expired),
+            "abandoned": found.abandoned,
         }
     return {
         **about,

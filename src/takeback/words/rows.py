@@ -25,6 +25,8 @@ COMPLETE, INCOMPLETE = "✓", "!"
 """The badge of a checkpoint; an incomplete one has the word, too."""
 TESTS_PASSED = "tests passed"
 """What every face says of files at which tests are known to have passed."""
+ABANDONED = "abandoned"
+"""What every face says of a turn before which its agent has gone back by itself."""
 NO_CHECKPOINTS = (
     "No checkpoints yet.",
     "",
@@ -72,7 +74,8 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
 
 
 def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns the other remarks on a row: expired, incomplete, amid, green, running, taken back.
+    """Returns the other remarks on a row: expired, incomplete, amid, green, running, abandoned,
+    taken back.
 
     ``state`` is that of the turn that begins there, if one does.
     """
@@ -89,6 +92,8 @@ def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> l
         words.append(TESTS_PASSED)
     if state is not None and state != ENDED:
         words.append(state)
+    if entry is not None and entry.abandoned:
+        words.append(ABANDONED)
     if gone is not None:
         words.append(gone)
     return words

@@ -104,6 +104,8 @@ class _Tree:
             words.append(paint.warning(EXPIRED))
         if turn.state != ENDED:
             words.append(paint.warning(turn.state))
+        if node.abandoned:
+            words.append(paint.warning(rows.ABANDONED))
         if node.amid is not None:
             words.append(paint.warning(f"its beginning {AMID}"))
         words.append(paint.id(turn.id))

@@ -57,6 +57,9 @@ TOOLS: dict[str, events.ToolKind] = {
 }
 _REASONS = {"SessionStart": "source", "SessionEnd": "reason", "PreCompact": "trigger"}
 _EXIT = "Exit code "
+_FARTHEST = 20_000
+_NEAREST = 8
+"""So many entries are gone up at most, and so many turns of those on the way are told."""
 _NO_END = frozenset(("backgroundTaskId", "timedOutAfterMs", "returnCodeInterpretation"))
 """Details of a command that goes on in the background, or whose status is no error and not 0."""
 _NOTIFICATION = "<task-notification>"
@@ -178,6 +181,9 @@ class Claude:
                 return _status(results[0], fields.table(record, "toolUseResult"))
         return None
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        return _follows(said, turn)
+
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 
@@ -208,6 +214,63 @@ class Claude:
             return tool
         command, known = fields.text(given, "command"), fields.text(call, "tool_use_id")
         return tool.replace(command=command, call=known)
+
+
+def _follows(said: bytes, turn: str) -> tuple[str, ...]:
+    """Returns the turns on the way up from the first entry of a turn; see the port.
+
+    If it leads to the turn that was written last before it, as it does unless somebody has used
+    the agent's own /rewind, nothing is read but the ends of the two.
+    """
+    begin, record = _entry_of_turn(said, turn)
+    if record is None:
+        return ()
+    newest = _newest_turn(said, begin)
+    found: list[str] = []
+    for _ in range(_FARTHEST):
+        above = fields.text(record, "parentUuid") or fields.text(record, "logicalParentUuid")
+        if above is None:
+            return (*found, "") if newest is not None else ()
+        begin, record = _entry(said, above, begin)
+        if record is None:
+            return ()
+        of = fields.text(record, "promptId")
+        if of is None or of == turn or of in found:
+            continue
+        if of == newest:
+            return ()
+        found.append(of)
+        if len(found) == _NEAREST:
+            break
+    return tuple(found)
+
+
+def _entry_of_turn(said: bytes, turn: str) -> tuple[int, Mapping[str, Any] | None]:
+    """Returns where the first entry of a turn begins, and what it says."""
+    for begin, record in fields.lines_with(said, turn, first=True):
+        if record.get("promptId") == turn and _is_entry(record):
+            return begin, record
+    return 0, None
+
+
+def _newest_turn(said: bytes, end: int) -> str | None:
+    """Returns the turn of the last entry before a place that names one."""
+    for _, record in fields.lines_with(said, "promptId", before=end):
+        if _is_entry(record) and (of := fields.text(record, "promptId")) is not None:
+            return of
+    return None
+
+
+def _entry(said: bytes, id: str, end: int) -> tuple[int, Mapping[str, Any] | None]:
+    """Returns where an entry begins that was written before a place, and what it says."""
+    for begin, record in fields.lines_with(said, id, before=end):
+        if record.get("uuid") == id and _is_entry(record):
+            return begin, record
+    return 0, None
+
+
+def _is_entry(record: Mapping[str, Any]) -> bool:
+    return "parentUuid" in record and record.get("isSidechain") is not True
 
 
 def _status(result: Mapping[str, Any], details: Mapping[str, Any]) -> int | None:

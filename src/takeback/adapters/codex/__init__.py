@@ -113,6 +113,10 @@ class Codex:
                 return fields.number(item, "exit_code") if ended else None
         return None
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        """Returns nothing: an event of its own says that it went back."""
+        return ()
+
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""
         return fields.told("UserPromptSubmit", text, warning)

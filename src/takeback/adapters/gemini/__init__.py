@@ -134,6 +134,10 @@ class Gemini:
         """Returns None: the event of a command's end has its status."""
         return None
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        """Returns nothing: its turns have no ids."""
+        return ()
+
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: plain words are shown to the person and not given to the model."""
         return fields.told("BeforeAgent", text, warning)

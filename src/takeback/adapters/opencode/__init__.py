@@ -117,6 +117,10 @@ class OpenCode:
         """Returns None: the event of a command's end has its status."""
         return None
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        """Returns nothing: an event of its own says that it went back."""
+        return ()
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 

@@ -126,6 +126,10 @@ class Pi:
         """Returns None: the event of a command's end has its status."""
         return None
 
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        """Returns nothing: its events have the leaf."""
+        return ()
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 
