@@ -193,16 +193,17 @@ class Indexing:
         if ends[0] is None or ends[1] is None or ends[0].expired or ends[1].expired:
             return []
         who = {one.path: one.who for one in questions.changes_in(ledger, turn)}
-        rows, found = [], []
+        rows: dict[tuple[str, str], frozenset[bytes]] = {}  # two sessions at once may share them
+        found = []
         for one in deeds(self._store, ledger, turn, (ends[0], ends[1])):
             there = [c for c in changed(self._store, one.before, one.after) if c.path in one.paths]
             found += [OwnedChange(c.path, c.kind, None, None, who[c.path]) for c in there]
             if there:
                 old, new = one.before.hex(), one.after.hex()
                 paths = frozenset(c.path for c in there)
-                rows.append(gaps.Uncounted(id, gaps.TURN, old, new, paths))
+                rows[old, new] = rows.get((old, new), frozenset()) | paths
         questions.set_turn_changes(ledger, id, folded(found))
-        return rows
+        return [gaps.Uncounted(id, gaps.TURN, *ends, paths) for ends, paths in rows.items()]
 
     def _lack(
         self, waiting: Waiting, stage: str, spoilt: Spoilt, checkpoint: str | None = None
