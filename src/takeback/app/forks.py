@@ -41,10 +41,9 @@ class Forks(Carrying):
         becomes a worktree of the project's git repository.
         """
         with self._context.locked() as locked:  # from the decision until it is done
-            captured = self._take_in(locked)
             with_files = files or worktree is not None
             linked = None
-            with self._steady(locked):
+            with self._taken_in(locked) as captured:
                 target = self.find_kept(checkpoint) if with_files else self.find(checkpoint)
                 if worktree is not None:
                     worktree = self._directory_to_fill(worktree)

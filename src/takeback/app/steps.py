@@ -99,8 +99,7 @@ class Steps(Summarising):
     def _step(self, kind: StepKind, overrides: Overrides, shown: Plan | None) -> Outcome:
         with self._context.locked() as locked:  # from the decision until it is done
             self._recover_instead_of(locked, kind)
-            captured = self._take_in(locked)
-            with self._steady(locked):
+            with self._taken_in(locked) as captured:
                 step = ops.undo.next_step(locked, kind)
                 request = self._request_of_step(kind, step, overrides)
             outcome = ops.rewind.rewind(locked, captured, request, shown=shown)

@@ -91,8 +91,7 @@ class Summarising(Forks):
         from takeback.model.operation import SUMMARISE
 
         with self._context.locked() as locked:  # from the decision until it is done
-            captured = self._take_in(locked)
-            with self._steady(locked):
+            with self._taken_in(locked) as captured:
                 _, newest = self._ends(target, session)
                 known = _known(newest)
                 division = self._divided(known, target, newest, was.way)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
@@ -15,7 +17,7 @@ from takeback.model.turn import PROMPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from takeback.app.workspace import CheckpointLike
     from takeback.ledger.ledger import Ledger
@@ -219,8 +221,7 @@ class Travel(Merging):
         self, locked: LockedContext, asked: Asked, shown: Plan | None
     ) -> tuple[Request, Outcome]:
         """Decides under the lock, on all that is known by then, and carries that out."""
-        captured = self._take_in(locked)
-        with self._steady(locked):
+        with self._taken_in(locked) as captured:
             request = asked(captured)
         return request, ops.rewind.rewind(locked, captured, request, shown=shown)
 
@@ -243,15 +244,21 @@ class Travel(Merging):
     def _make_ours(self, plan: Callable[[], Plan]) -> None:
         """Makes the store this directory's own before anything is done; usually it is already."""
 
-    def _take_in(self, locked: LockedContext) -> Captured:
+    @contextmanager
+    def _taken_in(self, locked: LockedContext) -> Iterator[Captured]:
         """Recovers what was interrupted and records what waits, so that decisions see all of it.
 
-        Under the lock: before that, another process may be killed in the middle of a rewind.
+        Under the lock: before that, another process may be killed in the middle of a rewind. The
+        decisions in the ``with`` need one look at the refs, and see nothing that comes later.
         """
         self._recover_and_say(locked)
         captured = ops.rewind.take_in(locked)
-        ops.left_running.note(locked, captured, self._left_running())
-        return captured
+        with self._steady(locked):
+            if not ops.left_running.note(locked, captured, self._left_running()):
+                yield captured
+                return
+        with self._steady(locked):
+            yield captured
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
         """Hands a new session to its agent, if that does not read the file itself."""

@@ -255,14 +255,15 @@ def _is_bare(word: bytes) -> bool:
     return word.startswith(b"--") or (word.startswith(b"-") and b"c" not in word)
 
 
-def note(context: LockedContext, captured: Captured, found: Iterable[LeftRunning]) -> None:
-    """Records that turns which seemed over have left something running.
+def note(context: LockedContext, captured: Captured, found: Iterable[LeftRunning]) -> bool:
+    """Records that turns which seemed over have left something running; tells whether any had.
 
     What is found changed until then, and from then on, is that turn's.
     """
     left: dict[SessionId, list[Process]] = {}
     for one in found:
         left.setdefault(one.session, []).append(one.process)
+    is_news = False
     for session, processes in left.items():
         newest = newest_checkpoint(context.store, session)
         if newest is None or not _seems_over(newest):
@@ -274,6 +275,8 @@ def note(context: LockedContext, captured: Captured, found: Iterable[LeftRunning
         )
         record(context, captured, drafted)
         open_turns.note(context.lock, session, is_open=True)
+        is_news = True
+    return is_news
 
 
 def note_beside(context: Context, found: Iterable[LeftRunning]) -> None:
