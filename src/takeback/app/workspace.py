@@ -7,7 +7,6 @@ import os
 from takeback import adapters, config, ops
 from takeback.app.border import guarded
 from takeback.errors import LedgerUnwritable, TakebackError, UsageError
-from takeback.model.naming import NEWEST, TURN, is_place, names_newest, split_name
 from takeback.model.path_text import FromRoot, to_text
 from takeback.model.session import BY_AGENT, ITSELF
 from takeback.ops.context import Context
@@ -327,15 +326,16 @@ class OpenWorkspace:
         """
         return self.meant(session).session
 
-    def meant(self, session: str | None = None, *, place: str = TURN) -> Meant:
+    def meant(self, session: str | None = None, *, place: str = "") -> Meant:
         """Returns which session is meant for a place in it, by a name or without one.
 
         What is newest is so beside a session at work, too; for all else WhichSession is raised.
         """
         return self._ask(lambda ledger: self._whose(ledger, session, place))
 
-    def _whose(self, ledger: Ledger, session: str | None, place: str = TURN) -> Meant:
+    def _whose(self, ledger: Ledger, session: str | None, place: str = "") -> Meant:
         from takeback.app.endings import turn_is_over
+        from takeback.model.naming import names_newest
 
         context = self._context
 
@@ -357,6 +357,8 @@ class OpenWorkspace:
 
         None if each names its own, or no other could be meant. An empty name is the newest turn.
         """
+        from takeback.model.naming import NEWEST, is_place, split_name
+
         for name in names:
             if isinstance(name, str) and (not name or is_place(name)):
                 whose = split_name(name)[0] or session
