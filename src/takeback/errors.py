@@ -102,6 +102,8 @@ class UsageError(TakebackError):
 class SettingsUnknown(UsageError):
     """A file of settings does not read, and what it may forbid is not done."""
 
+    code = "settings_unknown"
+
 
 class PartlyDone(TakebackError):
     """The operation is done and recorded; ``paths`` were left as they are."""
