@@ -10,7 +10,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.errors import StoreDamaged
-from takeback.model.comparison import Between, Part
+from takeback.model.comparison import Between, Portion
 from takeback.ops.preview import LARGEST
 from takeback.store import trees
 from tests.support.engine import garble
@@ -28,7 +28,7 @@ def test_the_states_of_a_turn_are_its_ends(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("change a") as turn:
         (workspace / "a.txt").write_text("1\n")
     ends = turn.before.snapshot, turn.after.snapshot
-    assert tb.states(turn.before) == Between(*ends, (Part(*ends, frozenset({b"a.txt"})),))
+    assert tb.states(turn.before) == Between(*ends, (Portion(*ends, frozenset({b"a.txt"})),))
 
 
 def test_the_states_of_a_plain_checkpoint_are_those_that_its_changes_are_counted_from(

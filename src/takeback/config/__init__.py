@@ -256,7 +256,7 @@ def _of_user(environ: Mapping[str, str]) -> SettingsFile:
     return SettingsFile(config_file(environ), kept)
 
 
-class Reading(Value):
+class ReadSettings(Value):
     """What a file gives: its values, what is wrong with it, and which settings nobody knows."""
 
     values: dict[str, Any]
@@ -282,7 +282,7 @@ def load(files: Iterable[SettingsFile]) -> Settings:
     return Settings(values, origins, tuple(damage), closed)
 
 
-def _read(file: SettingsFile) -> Reading | None:
+def _read(file: SettingsFile) -> ReadSettings | None:
     """Returns what a file gives, as far as it can be read; None if there is none."""
     try:
         os.lstat(file.path)
@@ -307,17 +307,17 @@ def _read(file: SettingsFile) -> Reading | None:
     return reading
 
 
-def _sorted(found: CompiledSettings, known: dict[str, Any] | None, text: bytes) -> Reading:
+def _sorted(found: CompiledSettings, known: dict[str, Any] | None, text: bytes) -> ReadSettings:
     """Returns what is in force of what a file says: of its text, unless it is ``known``."""
     if known is not None:
         try:  # nearly always
-            return Reading({name: checked(name, value) for name, value in known.items()})
+            return ReadSettings({name: checked(name, value) for name, value in known.items()})
         except UsageError:
             pass
-    from takeback.config.damage import Sorting
+    from takeback.config.damage import SortedSettings
 
     defaults = {setting.name: setting.default for setting in SETTINGS}
-    sorting, whole = Sorting(found.path, checked, defaults), True
+    sorting, whole = SortedSettings(found.path, checked, defaults), True
     if known is None:
         import tomllib
 

@@ -8,7 +8,7 @@ it may forbid is not done (``CLOSED``). Captures go on; until the file is mended
 
 from __future__ import annotations
 
-from takeback.config import Reading
+from takeback.config import ReadSettings
 from takeback.errors import UsageError
 from takeback.model.value import Value
 
@@ -53,7 +53,7 @@ class Damage(Value):
         )
 
 
-class Sorting:
+class SortedSettings:
     """Sorts what a file says into what is in force and what is wrong.
 
     ``check`` returns a value that a setting may have, or raises UsageError; ``before`` is what the
@@ -104,10 +104,12 @@ class Sorting:
             self._values.pop(name, None)
             self._bad.setdefault(name, f"{name} does not read")
 
-    def reading(self, before: Callable[[], Mapping[str, Any] | None], *, whole: bool) -> Reading:
+    def reading(
+        self, before: Callable[[], Mapping[str, Any] | None], *, whole: bool
+    ) -> ReadSettings:
         """Returns what is in force; without ``whole``, also what the file seems to say no more."""
         if not self._bad and not self._wrong:
-            return Reading(self._values)
+            return ReadSettings(self._values)
         last = self._good(before() or {})
         if not whole:
             self._values = {**last, **self._values}
@@ -127,7 +129,7 @@ class Sorting:
         damage = Damage(
             self._path, "; ".join(self._wrong), "exclude" not in closed, self._hint or MEND
         )
-        return Reading(self._values, damage, frozenset(closed))
+        return ReadSettings(self._values, damage, frozenset(closed))
 
     def _good(self, last: Mapping[str, Any]) -> dict[str, Any]:
         """Returns what of an earlier reading is good still: it may be that of another version."""
@@ -147,12 +149,14 @@ class Sorting:
         self._wrong.append(f"there is no setting {name!r}{asked}, it is passed over")
 
 
-def unreadable(path: str, reason: str, before: Mapping[str, Any] | None) -> Reading:
+def unreadable(path: str, reason: str, before: Mapping[str, Any] | None) -> ReadSettings:
     """Returns what is in force where nothing of a file can be read."""
     damage = Damage(path, reason, before is not None, MEND)
     if before is None:
-        return Reading({}, damage, frozenset(CLOSED))
-    return Reading(dict(before), damage.replace(reason=f"{reason}; what it last said is in force"))
+        return ReadSettings({}, damage, frozenset(CLOSED))
+    return ReadSettings(
+        dict(before), damage.replace(reason=f"{reason}; what it last said is in force")
+    )
 
 
 def _meant(name: str) -> str | None:

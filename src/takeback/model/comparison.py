@@ -8,7 +8,7 @@ from takeback.model.plan import Plan
 from takeback.model.value import Value
 
 
-class Part(Value):
+class Portion(Value):
     """Two states of the workspace, of which some paths are to be compared."""
 
     old: SnapshotId
@@ -24,7 +24,7 @@ class Between(Value):
 
     old: SnapshotId
     new: SnapshotId
-    parts: tuple[Part, ...] | None = None
+    parts: tuple[Portion, ...] | None = None
 
     @classmethod
     def of_trees(cls, old: bytes, new: bytes) -> Between:

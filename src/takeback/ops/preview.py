@@ -6,7 +6,7 @@ from takeback.errors import NoSuchCheckpoint, StoreDamaged
 from takeback.git.diff import unified
 from takeback.ledger import sessions as questions
 from takeback.ledger import steps
-from takeback.model.comparison import Between, FileDiff, Part, Preview, Side
+from takeback.model.comparison import Between, FileDiff, Portion, Preview, Side
 from takeback.model.ids import SnapshotId
 from takeback.model.path_text import to_text
 from takeback.model.turn import STEER
@@ -58,7 +58,7 @@ def _done(
     if turn is None:
         return found
     parts = (
-        Part(SnapshotId(one.before.hex()), SnapshotId(one.after.hex()), one.paths)
+        Portion(SnapshotId(one.before.hex()), SnapshotId(one.after.hex()), one.paths)
         for one in deeds(store, ledger, turn, ends)
     )
     return found.replace(parts=tuple(parts))
