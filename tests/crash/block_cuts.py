@@ -33,6 +33,7 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.policy import Overrides
 from takeback.store.maintenance import combine_packs
 from tests.support.logged_disk import POLICIES, Cuts, LoggedDisk
+from tests.support.processes import reap
 from tests.support.trees import Entry, differences, tree_state
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -473,7 +474,7 @@ def in_a_child(act: Callable[[], T]) -> T:
     os.close(writes)
     with os.fdopen(reads, "rb") as heard:
         data = heard.read()
-    _, status = os.waitpid(child, 0)
+    status = reap(child)
     if not data or status:
         raise OSError(f"it ended with {os.waitstatus_to_exitcode(status)}")
     done: T = pickle.loads(data)

@@ -267,5 +267,5 @@ def test_forked_workers_write_beside_each_other(git: Git):
 
 
 def test_a_limit_that_needs_large_offsets_is_refused(tmp_path: Path):
-    with pytest.raises(ValueError, match="2 GiB"):
+    with pytest.raises(ValueError, match="2 GB"):
         PackWriter(str(tmp_path), split_at=(2 << 30) + 1)

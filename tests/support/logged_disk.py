@@ -21,6 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from tests.support.processes import reap
+
 _HEADER = struct.Struct("<LLQQLLLL")  # what the kernel asks: length, opcode, unique, node, ...
 _ANSWER = struct.Struct("<LlQ")
 _ATTRIBUTES = struct.Struct("<QQQQQQLLLLLLLLLL")
@@ -133,7 +135,7 @@ class LoggedDisk:
 
     def __exit__(self, *exc: object) -> None:
         subprocess.run(["umount", "-l", self.door], check=False, capture_output=True, timeout=30)
-        os.waitpid(self._server, 0)
+        reap(self._server)
 
 
 class Record(NamedTuple):
