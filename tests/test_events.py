@@ -22,7 +22,7 @@ from tests.support.processes import wait_for
 
 def tell(workspace: Path, kind: str, *, session: str = "s1", **fields: Any) -> Heard:
     told = {"event": kind, "agent": "mine", "session": session, "cwd": str(workspace), **fields}
-    return hear(Speaker("generic", "a test", by_launcher=True), lambda: told)
+    return hear(Speaker("generic", "a test"), lambda: told)
 
 
 def break_store(workspace: Path) -> Path:
@@ -303,7 +303,7 @@ def test_both_faces_note_the_same_failures_and_record_the_same_events(
 def beside(workspace: Path, kind: str, said: list[str], **fields: Any) -> Heard:
     """Tells an event of an agent that need not wait, and notes what it is told when it goes on."""
     told = {"event": kind, "agent": "mine", "session": "s1", "cwd": str(workspace), **fields}
-    speaker = Speaker("generic", "a test", by_launcher=True, beside=True)
+    speaker = Speaker("generic", "a test", beside=True)
     return hear(speaker, lambda: told, lambda event, output: said.append(output))
 
 
@@ -334,7 +334,7 @@ def test_the_next_round_tells_it_before_its_agent_goes_on(workspace: Path) -> No
     limit_size(workspace)
     write_files(workspace, {"a": b"1"})
     said: list[str] = []
-    claude = Speaker("claude", "a test", by_launcher=True, beside=True)
+    claude = Speaker("claude", "a test", beside=True)
     session = {"session_id": "s1", "cwd": str(workspace), "transcript_path": "/none"}
 
     def told(name: str, **fields: Any) -> None:
@@ -381,7 +381,7 @@ def test_a_round_that_was_recorded_and_left_waiting_by_a_kill_is_recorded_once(
         kept.extend((one.name, one.read_bytes()) for one in pending.iterdir())
 
     told = {"event": events.ROUND_END, "agent": "mine", "session": "s1", "tools": tools}
-    speaker = Speaker("generic", "a test", by_launcher=True, beside=True)
+    speaker = Speaker("generic", "a test", beside=True)
     hear(speaker, lambda: {**told, "cwd": str(workspace)}, look)
     [(name, data)] = kept
     assert list(pending.iterdir()) == []

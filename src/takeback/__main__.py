@@ -52,20 +52,20 @@ def _last_word(kind: "type[BaseException]", error: BaseException, trace: object)
 def hook(words: list[str]) -> "NoReturn":
     """What ``takeback hook`` does: takes an event, or talks with an extension until it is done."""
     if words[1:] == [_STDIO]:
-        _talk(words[0], by_launcher=False)
+        _talk(words[0])
     from takeback import handover
     from takeback.errors import UsageError
     from takeback.paths import home_named
 
-    typed = [*(words or [""]), handover.TYPED]
+    words = words or [""]
     try:
-        status = _handed_over(home_named(_text(environment())), typed)
+        status = _handed_over(home_named(_text(environment())), words)
     except UsageError:  # the event itself reports it
         status = None
     if status is None:
         from takeback.hook import main as hear
 
-        status = hear(typed, handover.began("self"))
+        status = hear(words, handover.began("self"))
     sys.exit(status)
 
 
@@ -73,7 +73,7 @@ def launched() -> "NoReturn":
     """What the launcher calls: its first word says where takeback is, the rest is the hook's."""
     words = sys.argv[2:]
     if words[1:] == [_STDIO]:
-        _talk(words[0], by_launcher=True)
+        _talk(words[0])
     home = environment()[b"TAKEBACK_HOME"].decode(errors="surrogateescape")
     status = _handed_over(home, words)
     if status is None:
@@ -91,10 +91,10 @@ def launched() -> "NoReturn":
     posix._exit(status)  # nothing is buffered, and tearing down the modules costs 4 ms
 
 
-def _talk(agent: str, *, by_launcher: bool) -> "NoReturn":
+def _talk(agent: str) -> "NoReturn":
     from takeback.stdio import main as talk
 
-    sys.exit(talk(agent, by_launcher=by_launcher))
+    sys.exit(talk(agent))
 
 
 def _handed_over(home: str, words: list[str]) -> int | None:

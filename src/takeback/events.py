@@ -1,6 +1,7 @@
 """Agents' events: the one path that each takes, whichever face it comes through.
 
     understood    what the agent sent becomes an AgentEvent, its texts cleaned, once
+    believed      as what it can be, by who tells it (gate/teller.py)
     wanted        not before a tool that makes a new file; not if takeback is off
     a command     a prompt that is meant for takeback is answered, and no turn begins
     recorded      within the time that an agent waits; else the event waits for another process
@@ -21,7 +22,7 @@ from __future__ import annotations
 import os
 import time
 
-from takeback.adapters import adapter_speaking, is_spoken_for
+from takeback.adapters import adapter_speaking
 from takeback.errors import (
     NotAWorkspace,
     SettingsUnknown,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.recording import Recording
+    from takeback.gate.teller import Teller
     from takeback.model.event import AgentEvent
     from takeback.model.plan import Outcome
     from takeback.ops.receive import Received
@@ -83,9 +85,8 @@ _FIRST = (
 class Speaker(Value):
     """Who speaks: the agent as it was called, and what it speaks through.
 
-    ``holder`` is the name that others see while they wait for the workspace. ``by_launcher`` says
-    that it came through the launcher, as agents' settings have it, and was not typed. ``directory``
-    is where it runs, for input that cannot be understood. One that ``follows`` continues with a new
+    ``holder`` is the name that others see while they wait for the workspace. ``directory`` is where
+    it runs, for input that cannot be understood. One that ``follows`` continues with a new
     session by itself. ``process`` is its own, where this one only stands in for it. ``beside`` says
     that it goes on at the end of a round, and calls before each tool that may change files.
     ``watches`` are those of the process that stays, if this is one of its spares. ``began`` is when
@@ -97,7 +98,6 @@ class Speaker(Value):
 
     agent: str
     holder: str
-    by_launcher: bool
     directory: str = ""
     follows: bool = False
     process: int = 0
@@ -170,9 +170,7 @@ def do_later(speaker: Speaker, heard: Heard, *, longest: float = _LONGEST_LATER)
     try:
         with (
             _Limit(longest),
-            Recording.open(
-                event.directory, create=False, holder=speaker.holder, by_agent=True
-            ) as tb,
+            Recording.open(event.directory, create=False, holder=speaker.holder) as tb,
         ):
             if watches is not None and event.kind in _WHOLE_LOOKS:
                 tb.keep_watched(watches)
@@ -206,10 +204,6 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: Let
 
 
 def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
-    if is_spoken_for(event.agent, os.environ, by_launcher=speaker.by_launcher):
-        from takeback.app.caller import refuse_pretence
-
-        refuse_pretence(event, os.environ, speaker.process)
     bars = speaker.beside and event.kind == TOOL_BEFORE
     concerns_files = _concerns_files(event)
     if not concerns_files and not bars:
@@ -220,16 +214,22 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
     durable.unmask_owner()
     if not Recording.wants(event.directory):
         return Heard()
-    words = _command(adapter, event)
+    from takeback.gate.teller import Teller
+
+    told = Teller.of(speaker.process, event.process, os.environ)
+    event = told.believed(event)
+    words = _command(adapter, event) if told.model is None else None
     if words is not None:
         if speaker.wait_on is not None:
             speaker.wait_on(_LONGEST_ANSWER)
-        return _answered(speaker, adapter, event, words)
+        return _answered(speaker, adapter, event, words, told)
     try:
-        tb = Recording.open(event.directory, holder=speaker.holder, by_agent=True)
+        # A model may add to what is kept; where nothing is, that is for the person to say.
+        tb = Recording.open(event.directory, create=told.model is None, holder=speaker.holder)
     except TakebackError as error:
         return _unopened(event, error) if concerns_files else Heard()
     with tb:
+        told.note(event, tb.store_directory)
         tb.settings.require_known("capture")
         if not tb.hears_agents:
             return Heard()
@@ -299,14 +299,16 @@ def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
     return words_for(command, prompt)
 
 
-def _answered(speaker: Speaker, adapter: Adapter, event: AgentEvent, words: list[str]) -> Heard:
+def _answered(
+    speaker: Speaker, adapter: Adapter, event: AgentEvent, words: list[str], told: Teller
+) -> Heard:
     """Answers the words of a prompt that is meant for takeback."""
     from takeback.app.engine import Engine
     from takeback.prompt_command import answer
     from takeback.store.namespace import session_id
 
     try:
-        tb = Engine.open(event.directory, holder=speaker.holder, by_agent=True)
+        tb = Engine.open(event.directory, holder=speaker.holder, asker=told.asker(), bounded=True)
     except TakebackError as error:
         return Heard(answer=f"takeback: {error.message}")
     session = session_id(event.agent, event.session)

@@ -32,8 +32,6 @@ PROTOCOL = 3
 """Raised with every change of what is said, so that an older client finds nobody to say it to."""
 WAITED = b"TAKEBACK_WAITED"
 """Set by a client that waited for a standby in vain: the launcher, which it runs, does not."""
-TYPED = "--typed"
-"""The word that ``takeback hook`` adds: it was not the launcher that was called."""
 BESIDE = "--beside"
 """The word for an agent that does not wait at the end of a round, but before its next tool."""
 TAKEN, REFUSED, GO = b"+", b"-", b"!"

@@ -45,12 +45,12 @@ def speaker_of(words: list[str], *, process: int = 0, began: float | None = None
     Without any word it is a Claude Code that does not know the ``args`` of its settings.
     """
     agent, *more = words or [PLUGIN]
-    speaker = Speaker(agent, f"hook of {agent}", by_launcher=True, process=process, began=began)
+    speaker = Speaker(agent, f"hook of {agent}", process=process, began=began)
     if not more:
         return speaker
-    from takeback.handover import BESIDE, TYPED  # who handed over, or tried to, has it already
+    from takeback.handover import BESIDE  # who handed over, or tried to, has it already
 
-    return speaker.replace(by_launcher=TYPED not in more, beside=BESIDE in more)
+    return speaker.replace(beside=BESIDE in more)
 
 
 def answer(speaker: Speaker, let_go: Callable[[AgentEvent], None] | None = None) -> Heard:

@@ -107,7 +107,7 @@ def test_hooks_go_on_and_say_so_once(older: Path, workspace: Path) -> None:
     for kind in kinds:
         told = {"event": kind, "session": "s", "agent": "mine", "turn": "t", "prompt": "hi"}
         heard = hear(
-            Speaker("generic", "a test", by_launcher=True),
+            Speaker("generic", "a test"),
             lambda told=told: {**told, "cwd": str(workspace)},  # type: ignore[misc]
         )
         assert (heard.failure, heard.recorded) == (None, False), kind

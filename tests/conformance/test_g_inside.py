@@ -14,7 +14,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.adapters.launcher import write_launcher
-from takeback.cli.from_inside import ALLOWED, FROM_INSIDE, REFUSED
+from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
 from takeback.model.policy import Overrides

@@ -43,7 +43,7 @@ class Claude:
             prompt=prompt,
             tools=tools,
         )
-        with Engine.open(self.workspace, by_agent=True) as tb:
+        with Engine.open(self.workspace) as tb:
             made = tb.record(event, adapter, delivery=Delivery(tb.now, 5)).checkpoint
         assert made is not None
         return made

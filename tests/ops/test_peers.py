@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.peers import Connection, Peers, connection, peers
+from takeback.gate.peers import Connection, Peers, connection, peers
 from tests.support.processes import Started
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says")

@@ -93,7 +93,7 @@ def test_who_comes_while_the_first_capture_goes_on_does_not_wait_for_it_nor_stan
         assert is_first_left(context)
         write_files(workspace, {"file0": b"before the second prompt"})
         second = {"event": "prompt", "agent": "mine", "session": "s2", "prompt": "second"}
-        speaker = Speaker("generic", "a test", by_launcher=True)
+        speaker = Speaker("generic", "a test")
         heard = hear(speaker, lambda: {**second, "turn": "t2", "cwd": os.fspath(workspace)})
         assert heard.waiting
         with opened(workspace) as another:

@@ -54,7 +54,7 @@ def _toml(value: object) -> str:
 
 def told(workspace: Path, event: str) -> None:
     """An event that an agent tells, all of its way."""
-    speaker = Speaker("generic", "a test", by_launcher=True)
+    speaker = Speaker("generic", "a test")
     heard = hear(
         speaker,
         lambda: {"event": event, "agent": "mine", "session": "new", "cwd": str(workspace)},

@@ -10,7 +10,7 @@ from typing import Any
 
 from takeback.events import Heard, Speaker, hear
 
-_SPEAKER = Speaker("claude", "hook claude", by_launcher=True)
+_SPEAKER = Speaker("claude", "hook claude")
 _KEPT_FOR = 30 * 86_400.0
 """So long the real agent keeps its transcripts, by default."""
 

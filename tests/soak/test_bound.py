@@ -27,7 +27,7 @@ from takeback.events import Speaker, hear
 name, turns, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 def told(event):
     said = {"event": event, "agent": "mine", "session": name, "cwd": os.getcwd()}
-    heard = hear(Speaker("generic", "a test", by_launcher=True), lambda: said)
+    heard = hear(Speaker("generic", "a test"), lambda: said)
     assert heard.failure is None, heard.failure
 told("session_start")
 for number in range(turns):

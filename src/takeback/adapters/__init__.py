@@ -6,12 +6,10 @@ by entry points (``third_party.py``), which hooks of agents in the table never l
 
 from __future__ import annotations
 
-import os
 import sys
 
 from takeback.errors import UsageError
 from takeback.model.agent import Agent
-from takeback.paths import home_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,27 +179,6 @@ def loaded(reference: str) -> Any:
     module, _, name = reference.partition(":")
     __import__(module)  # importlib would cost a hook 2 ms
     return getattr(sys.modules[module], name)
-
-
-def is_spoken_for(agent: str, environ: Mapping[str, str], *, by_launcher: bool) -> bool:
-    """Tells whether another should tell an agent's events than one who was called by hand."""
-    if agent.startswith(PROXIED):
-        return True
-    return not by_launcher and speaks_through_launcher(agent, environ)
-
-
-def speaks_through_launcher(agent: str, environ: Mapping[str, str]) -> bool:
-    """Tells whether an agent's settings call takeback, as ``takeback init`` writes them.
-
-    For another package's agent the records of ``init`` tell, without looking for the package.
-    """
-    if agent in _BY_NAME:
-        return bool(_BY_NAME[agent].connection)
-    try:
-        home = home_named(environ)
-    except UsageError:
-        return False
-    return "/" not in agent and os.path.exists(os.path.join(home, "connected", f"{agent}.json"))
 
 
 def calling_agents(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[str, ...]:

@@ -94,8 +94,8 @@ class Unopened(Value):
 
     def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Reports what prevents the first checkpoint."""
-        from takeback.app.caller import refuse_inside
         from takeback.app.checkup import check_agents, check_recording
+        from takeback.gate.asker import refuse_inside
         from takeback.ops.doctor import check_git
         from takeback.ops.finding import OFFER, Finding
         from takeback.ops.round_trip import check_round_trip

@@ -92,6 +92,7 @@ class Bisects(Steps):
         return ops.diff.changes(self._context, Between.of_trees(old.tree, new.tree))
 
     def _bisection(self, inquiry: Inquiry) -> Bisection:
+        self.refuse_program("a run of a command")
         good, bad = self.find_kept(inquiry.good), self.find_kept(inquiry.bad)
         among = self._ask(lambda ledger: ops.bisect.places(self._context, ledger, good, bad))
         return ops.bisect.Bisection(self._context, inquiry, among)

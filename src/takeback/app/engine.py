@@ -129,6 +129,7 @@ class Engine(Following):
             self.path(event.directory)
         # Its project, whatever directory it has gone to since; this program is its process.
         event = cleaned(event.replace(directory=self.opened_at, process=os.getpid()))
+        event = self._of_this_program(event)
         return self.record(event, adapter, delivery=Delivery(self.now, self.hook_seconds))
 
     # -- keeping house
@@ -215,7 +216,7 @@ class Engine(Following):
 
         ``name`` says which, if there are several. Raises UsageError.
         """
-        from takeback.app.caller import refuse_inside
+        from takeback.gate.asker import refuse_inside
 
         environ = os.environ if environ is None else environ
         refuse_inside("taking over an earlier store", environ)

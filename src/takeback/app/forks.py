@@ -76,7 +76,7 @@ class Forks(Carrying):
         return ops.elsewhere.new_directory(self._context, path)
 
     def _directory_to_fill(self, path: str) -> str:
-        from takeback.app.caller import may_be_filled
+        from takeback.gate.asker import may_be_filled
 
         found = self.new_directory(path)
         if not may_be_filled(found, self.root):

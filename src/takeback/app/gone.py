@@ -6,8 +6,8 @@ import os
 
 from takeback import config, ops
 from takeback.app.border import guarded
-from takeback.app.caller import refuse_inside
 from takeback.errors import Option, UsageError
+from takeback.gate.asker import refuse_inside
 from takeback.model.path_text import to_text
 from takeback.paths import takeback_home
 from takeback.ports import SilentReporter

@@ -84,6 +84,7 @@ class ProtectedRun:
 
     def begin(self) -> None:
         """Makes the first checkpoint and listens from then on; raises TakebackError."""
+        self._tb.refuse_program("a run of a program")
         received = self.session.tell(events.SESSION_START)
         if received.waiting:
             raise InUse("another process is at work here", hint="nothing was run: try again")

@@ -31,9 +31,19 @@ class Recording(OpenWorkspace):
 
     def receive(self, event: AgentEvent) -> Received:
         """Records an agent's event; see ``takeback.model.event``."""
-        received = self.record(cleaned(event), delivery=Delivery(self.now, self.hook_seconds))
+        event = self._of_this_program(cleaned(event))
+        received = self.record(event, delivery=Delivery(self.now, self.hook_seconds))
         ops.due.keep_house(self._context)
         return received
+
+    def _of_this_program(self, event: AgentEvent) -> AgentEvent:
+        """Returns an event of an agent that this process is itself, as it may be believed."""
+        from takeback.gate.teller import Teller
+
+        told = Teller.itself(event.process, self._context.environ)
+        event = told.believed(event)
+        told.note(event, self.store_directory)
+        return event
 
     def record(
         self, event: AgentEvent, adapter: Adapter | None = None, *, delivery: Delivery

@@ -116,7 +116,7 @@ class Steps(Summarising):
             newest = self._ask(lambda ledger: ops.names.newest_of(ledger, session))
         if newest is None:
             return outcome.replace(resume=self._fresh_start(operation))
-        resume = ops.child.resume_of(newest, adapter_of(newest.agent or ""))
+        resume = ops.child.resume_of(self._context, newest, adapter_of(newest.agent or ""))
         moved = outcome.replace(session=wanted, resume=resume)
         return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)
 
@@ -138,4 +138,4 @@ class Steps(Summarising):
             return None
         adapter = adapter_of(target.agent or "")
         where = target.directory or os.fsdecode(self.root)
-        return ops.child.resume_line(target, adapter.start(where))
+        return ops.child.resume_line(self._context, target, adapter.start(where))

@@ -321,18 +321,19 @@ class Travel(Merging):
         )
 
     def refuse_inside(self, what: str) -> None:
-        """Raises Refused if a model asks for ``what`` from inside its running turn."""
-        from takeback.app.caller import refuse_to_model
+        """Raises Refused if a model asks for ``what``, which cannot be taken back."""
+        from takeback.gate import asker
 
-        refuse_to_model(what, self._turn_around())
+        asker.refuse_inside(what, self._context.environ, self._asker)
+
+    def refuse_program(self, what: str) -> None:
+        """Raises Refused if a model asks for a program to be started, unless it may."""
+        if not self._context.policy.agent_may_run:
+            self.refuse_inside(what)
 
     def _turn_around(self) -> RunningTurn | None:
-        """Returns the turn that this was called from; a running one here if nobody knows."""
-        from takeback.app.caller import turn_around
+        """Returns the turn that this was called from, or that it may have been."""
+        from takeback.gate import asker
 
-        found = turn_around(self._context.environ, self._asker)
-        if found is None and self._asker.unseen:
-            return self._ask(
-                lambda ledger: ops.running.presumed(self._context, ledger, turn_is_over)
-            )
-        return found
+        asking = asker.who(self._context.environ, self._asker)
+        return asker.turn_inside(asking, self._context.store.location)

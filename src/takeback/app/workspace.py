@@ -8,7 +8,7 @@ from takeback import adapters, config, ops
 from takeback.app.border import guarded
 from takeback.errors import LedgerUnwritable, TakebackError, UsageError
 from takeback.model.path_text import FromRoot, to_text
-from takeback.model.session import BY_AGENT, ITSELF
+from takeback.model.session import ITSELF
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.ports import SilentReporter, SystemClock
@@ -83,19 +83,24 @@ class OpenWorkspace:
         clock: Clock | None = None,
         reporter: Reporter | None = None,
         holder: str = "python",
-        by_agent: bool = False,
+        asker: Asker = ITSELF,
+        bounded: bool = False,
     ) -> Self:
         """Opens the workspace that ``path`` is in; raises NotAWorkspace.
 
-        Its store is created if there is none, unless ``create`` is false. ``by_agent`` says that an
-        agent's own program is asking, not a tool of its model (see ``app.caller``).
+        Its store is created if there is none, unless ``create`` is false. ``asker`` is who asks
+        for what is done, and if that is ``bounded``, Refused is raised for a model of another one.
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
         location = location_of(path, environ)
+        if bounded:
+            from takeback.gate import asker as gate
+
+            gate.refuse_look(gate.who(environ, asker), location)
         store = open_store(location, environ, reporter, create=create)
         opened = cls._on(store, environ, reporter, clock=clock, holder=holder)
-        opened._asker = BY_AGENT if by_agent else ITSELF
+        opened._asker = asker
         opened._base = os.path.abspath(os.fsencode(path))
         return opened
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from takeback.cli.from_inside import FROM_INSIDE, REFUSED
 from takeback.cli.output import Output
-from takeback.cli.terminal import TerminalReporter, choose, is_terminal
+from takeback.cli.terminal import TerminalReporter, ask, choose, is_terminal
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, UsageError, WhichSession
+from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.model.naming import TURN, is_place, split_name
 
 TYPE_CHECKING = False
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from takeback.model.timeline import Candidate
     from takeback.ops.turn_names import NamedTurn
 
+_PERSON = "person"
+"""What somebody types who is taken for a model."""
 INTERRUPTED = "An operation was interrupted here; the next changing command finishes it."
 
 
@@ -62,7 +64,9 @@ class Call:
         from takeback.app.engine import Engine
 
         try:
-            opened = Engine.open(path, create=create, reporter=self.reporter(), holder=verb)
+            opened = Engine.open(
+                path, create=create, reporter=self.reporter(), holder=verb, bounded=True
+            )
         except NotAWorkspace as error:
             from takeback.cli.earlier import no_checkpoints
 
@@ -128,12 +132,22 @@ class Call:
             raise UsageError(f"{verb} has no dry run; nothing was done", hint=hint)
 
     def begin(self, verb: str) -> None:
-        """Goes to where a command is to work; raises if it may not be called from inside a turn."""
+        """Goes to where a command is to work; raises if it may not be called below an agent."""
         self.enter_directory()
-        if FROM_INSIDE[verb] == REFUSED and not self.dry_run:
-            from takeback.app.caller import refuse_inside
+        if FROM_INSIDE[verb] == ALLOWED or self.dry_run:
+            return
+        from takeback.gate import asker
 
-            refuse_inside(verb, os.environ)
+        asking = asker.who(os.environ)
+        if not asking.is_person and self.can_ask and asker.may_waive(asking):
+            said = ask(
+                f"Really? {asking.sentence()}.\nIf you typed this yourself, type {_PERSON}: "
+            )
+            if said == _PERSON:
+                asker.waive()
+                return
+        if FROM_INSIDE[verb] == REFUSED:
+            asker.refuse_final(verb, asking)
 
     def verb_meant(self) -> str:
         """Returns the command that is meant where none is named."""

@@ -190,7 +190,7 @@ def _offered(
 
     call = context.find_root().obj
     call.enter_directory()
-    with Engine.open(".", create=False, holder="completion") as tb:
+    with Engine.open(".", create=False, holder="completion", bounded=True) as tb:
         return _items(list(found(tb)), incomplete)
 
 

@@ -92,6 +92,8 @@ SETTINGS = (
     Setting("test_commands", "list", (), "how test commands begin, besides the usual ones"),
     Setting("summariser", "list", (), "a command that makes summaries, instead of the agent"),
     Setting("agent_may_rewind", "yes|no", False, "a model may rewind from its own running turn"),
+    Setting("agent_may_run", "yes|no", False, "a model may start programs: takeback run, bisect"),
+    Setting("hosts", "list", (), "agents of your own, whose way to go on is given as takeback's"),
     Setting("foreign_owner", "yes|no", False, "protect directories of other users"),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -152,6 +154,8 @@ class Settings:
             conversation=self["conversation"] == "on",
             hook_seconds=float(self["hook_seconds"]),
             agent_may_rewind=self["agent_may_rewind"],
+            agent_may_run=self["agent_may_run"],
+            hosts=tuple(self["hosts"]),
             test_commands=(*TEST_COMMANDS, *self["test_commands"]),
             startup_budget=self["startup_budget_ms"] / 1000,
             unknown=_joined(self.damage) if "exclude" in self.closed else "",

@@ -103,7 +103,7 @@ class McpServer:
             return _said(bug(error).message, failed=True)
 
     def _done(self, tool: Tool, given: Document) -> str:
-        with Engine.open(self._directory, create=tool.adds, holder="mcp") as tb:
+        with Engine.open(self._directory, create=tool.adds, holder="mcp", bounded=True) as tb:
             return tool.answer(tb, given)
 
 

@@ -89,6 +89,8 @@ class Checkpoint(Value):
     """Whether its turn did not come to its own end: the agent said that a person stopped it."""
     left: tuple[Process, ...] = ()
     """The processes because of which its turn is not over, as takeback saw them."""
+    below: str | None = None
+    """The session of the agent that started this one's, or whose model told of it: its doing."""
     follows: tuple[str, ...] = ()
     """Of a turn before which its agent had gone back by itself: the agent's id of it, then those of
     the turns that it follows, nearest first, an empty one for the beginning."""
@@ -222,6 +224,7 @@ _OPTIONAL = (
     "staged",
     "expired",
     "stopped",
+    "below",
 )
 
 
@@ -269,6 +272,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             machine=MachineId(text_of("machine") or ""),
             root_mode=_bits(meta.get("root_mode")),
             staged=text_of("staged"),
+            below=text_of("below"),
             tested=_tested(meta.get("tested")),
             tested_earlier=tuple(
                 RanTests(_text(command), int(status), CheckpointId(_text(checkpoint)))

@@ -125,7 +125,8 @@ class AgentEvent(Value):
     says that work continues after this end, ``continues`` that this end follows another end of the
     same turn. ``reason`` is the agent's word for why. ``parent`` is the session that this one
     descends from, and ``entry`` the id of the turn or entry that a fork or a navigation goes to.
-    ``process`` is the agent's process.
+    ``process`` is the agent's process, and ``below`` the session of the agent that started it, or
+    whose model tells the event.
     """
 
     kind: EventKind
@@ -148,6 +149,7 @@ class AgentEvent(Value):
     entry: str | None = None
     process: int | None = None
     resume: tuple[str, ...] = ()
+    below: str | None = None
 
 
 def cleaned(event: AgentEvent) -> AgentEvent:
@@ -200,6 +202,8 @@ def encode(event: AgentEvent) -> dict[str, Any]:
     }
     for name in _PLAIN:
         record[name] = getattr(event, name)
+    if event.below is not None:
+        record["below"] = event.below
     ran = [[tool.command, tool.status] for tool in event.tools]
     return {**record, "ran": ran} if ran != [[None, None]] * len(ran) else record
 
@@ -219,6 +223,7 @@ def decode(record: Mapping[str, Any]) -> AgentEvent:
             ),
             messages=None if messages is None else messages.encode("latin-1"),
             resume=tuple(record["resume"]),
+            below=record.get("below"),
             **{name: record[name] for name in _PLAIN},
         )
     except (KeyError, TypeError, AttributeError) as error:

@@ -89,6 +89,8 @@ class Policy(Value):
     conversation: bool = True
     hook_seconds: float = 5.0
     agent_may_rewind: bool = False
+    agent_may_run: bool = False
+    hosts: tuple[str, ...] = ()
     startup_budget: float = 2.0
     test_commands: tuple[str, ...] = TEST_COMMANDS
     unknown: str = ""

@@ -28,17 +28,17 @@ class Process(Value):
 class Asker(Value):
     """Who asks for what this process does, if not this process for itself.
 
-    ``by_agent``: an agent's own program, not a tool of its model. ``processes``: those at the other
-    end of a connection; ``unseen`` says that there may be others, as the system does not tell.
+    ``through``: a process that speaks for whoever has started it, such as an agent's own program
+    for its person. ``processes``: those at the other end of a connection; ``unseen`` says that
+    there may be others, as the system does not tell.
     """
 
-    by_agent: bool = False
+    through: int | None = None
     processes: tuple[int, ...] = ()
     unseen: bool = False
 
 
 ITSELF = Asker()
-BY_AGENT = Asker(by_agent=True)
 
 
 class TranscriptPart(Value):
@@ -85,11 +85,18 @@ class NewSession(Value):
 class Resume(Value):
     """How a person continues a session: a command, its directory, what to type inside.
 
-    ``from_event`` says that the words came with an event, so from anyone who could call the hook:
-    such a line is shown and copied, but takeback never runs it.
+    ``from_event`` says that the words came with an event, or with a record of another machine: so
+    from anyone who could send one. takeback never runs such a line, and quotes it as somebody
+    else's, unless a person has ``registered`` the host.
     """
 
     argv: tuple[str, ...]
     cwd: str
     in_tui: str | None = None
     from_event: bool = False
+    registered: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Whether takeback can give the line as its own."""
+        return self.registered or not self.from_event

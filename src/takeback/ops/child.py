@@ -157,6 +157,7 @@ def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str)
 
 
 def resume_of(
+    context: Context,
     checkpoint: Checkpoint,
     adapter: Adapter,
     directory: str | None = None,
@@ -168,15 +169,19 @@ def resume_of(
     """
     native = checkpoint.native or ""
     where = directory or checkpoint.directory or ""
+    is_ours = checkpoint.machine == context.store.machine
     if checkpoint.resume:
         words = tuple(word.replace("{session}", native) for word in checkpoint.resume)
-        return Resume(words, where, from_event=True)
-    return adapter.resume(native, where, moved)
+        registered = is_ours and checkpoint.agent in context.policy.hosts
+        return Resume(words, where, from_event=True, registered=registered)
+    return adapter.resume(native, where, moved).replace(from_event=not is_ours)
 
 
-def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
+def resume_line(context: Context, checkpoint: Checkpoint, start: Resume) -> Resume | None:
     """Returns how to start over; None if the host has its own words, which name a session."""
-    return None if checkpoint.resume or not start.argv else start
+    if checkpoint.resume or not start.argv:
+        return None
+    return start.replace(from_event=checkpoint.machine != context.store.machine)
 
 
 def write_child(

@@ -61,7 +61,7 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
         history = history_at(context, adapter, target, wanted.newest)
         prompt = target.prompt if target.kind in (PROMPT, STEER) else None
     if not history and not adapter.starts_by_id and worktree is None:
-        return Cut(None, resume_line(target, adapter.start(where)), prompt)
+        return Cut(None, resume_line(context, target, adapter.start(where)), prompt)
     transcript = target.transcript[-1].path if target.transcript else ""
     new = adapter.new_session(
         history,
@@ -75,7 +75,7 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
     for other in wanted.unused:
         again = _again(context, adapter, other, new.native, new.data)
         if again is not None and other.native is not None:
-            return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
+            return Cut(again, resume_of(context, other, adapter, where), prompt, reused=True)
     berth = _berth_of(context, adapter, target, new) if history else Berth("")
     berth.check(target.id)
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
@@ -94,10 +94,10 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
         root=berth.root,
     )
     if not history and not adapter.starts_by_id:
-        return Cut(child, resume_line(target, adapter.start(where)), prompt)
+        return Cut(child, resume_line(context, target, adapter.start(where)), prompt)
     made = target.replace(native=new.native)
     moved = None if worktree is None else berth.path
-    return Cut(child, resume_of(made, adapter, where, moved), prompt)
+    return Cut(child, resume_of(context, made, adapter, where, moved), prompt)
 
 
 def _berth_of(context: Context, adapter: Adapter, target: Checkpoint, new: NewSession) -> Berth:

@@ -142,6 +142,7 @@ class EventStep:
             drafted = drafted.replace(resume=event.resume)
         if moment.phase != BACKGROUND or event.background:
             drafted = drafted.replace(left=())
+        drafted = drafted.replace(below=event.below)
         if event.process is not None:
             drafted = drafted.replace(process=seen(event.process))
         if base is not None:

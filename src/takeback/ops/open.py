@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import Command, InUse, NotAWorkspace, StoreDamaged, WriteFailed
+from takeback.errors import Command, InUse, NotAWorkspace, Refused, StoreDamaged, WriteFailed
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
@@ -49,10 +49,15 @@ def open_store(
     location: StoreLocation, environ: Mapping[str, str], reporter: Reporter, *, create: bool
 ) -> Store:
     """Opens the store, taking over that of a moved workspace; creates one if ``create``."""
+    home = takeback_home(environ)
+    if os.path.islink(os.path.join(home, "workspaces")):
+        raise Refused(
+            f"{home}/workspaces is a link: what is kept there would have two places",
+            hint="set TAKEBACK_HOME to the directory that it leads to, or move that here",
+        )
     with Translated("opening the store"):
         if locations.exists(location):
             return _opened(location, environ, reporter)
-        home = takeback_home(environ)
         location = _inherited(home, location, environ, reporter)
         if locations.exists(location):
             return _opened(location, environ, reporter)

@@ -21,6 +21,7 @@ from takeback.model.plan import (
     Refusal,
 )
 from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS
+from takeback.ops import running
 from takeback.ordinary import all_names
 from takeback.visible import shown
 from takeback.worktree import project
@@ -92,13 +93,17 @@ def _some(paths: Sequence[bytes]) -> str:
 
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
     """A model that calls takeback from its own tool may read and checkpoint, not rewind."""
-    if facts.inside is not None and not context.policy.agent_may_rewind:
-        yield Refusal(INSIDE_TURN, called_from(facts.inside))
+    inside = facts.inside
+    if inside is not None and (inside.is_elsewhere or not context.policy.agent_may_rewind):
+        yield Refusal(INSIDE_TURN, called_from(inside))
 
 
 def called_from(turn: RunningTurn) -> str:
     """Says in which turn of an agent a call was made."""
-    its = f"a running turn of {turn.agent} ({_quoted(turn.prompt)})"
+    which = running.which(turn.session, turn.process)
+    if turn.is_elsewhere:
+        return f"this was called from inside {turn.agent}{which}, which works in another workspace"
+    its = f"a running turn of {turn.agent} ({_quoted(turn.prompt)}){which}"
     if turn.presumed:
         return f"the system does not say whether {its} asks for it; press Esc there first"
     return f"this was called from inside {its}"

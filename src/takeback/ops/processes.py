@@ -5,6 +5,12 @@ from __future__ import annotations
 import os
 
 from takeback.model.session import Process
+from takeback.model.value import Value
+from takeback.ordinary import small_content
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def started(pid: int) -> str | None:
@@ -15,11 +21,62 @@ def started(pid: int) -> str | None:
 
 def fields(pid: int) -> list[str]:
     """Returns Linux's fields for a process, from its state on; empty elsewhere."""
+    return _told(pid)[1]
+
+
+def _told(pid: int) -> tuple[str, list[str]]:
+    """Returns the name of a process and its fields; empty where the system does not tell."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].decode().split()
+        said = small_content(f"/proc/{pid}/stat")
+    except OSError:
+        return "", []
+    named, _, told = said.rpartition(b")")
+    return os.fsdecode(named.partition(b"(")[2]), told.decode().split()
+
+
+def words(pid: int) -> list[str]:
+    """Returns the words that a process was started with; empty if that is not known."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            said = file.read()
     except OSError:
         return []
+    return [os.fsdecode(word) for word in said.split(b"\0")[:-1]]
+
+
+_FIRST_NAMESPACE = "4026531836"
+"""Linux's own, in which every process can be seen."""
+
+
+class Ancestor(Value):
+    """A process above another: what the kernel says of it.
+
+    ``leader`` is the process that began its session, ``terminal`` is not 0 if that has one.
+    """
+
+    process: Process
+    name: str
+    leader: int = 0
+    terminal: int = 0
+
+    @property
+    def is_of_a_person(self) -> bool:
+        """Whether it began a session at a terminal, as the shell that a person types into."""
+        return bool(self.terminal) and self.leader == self.process.pid
+
+
+def itself(pid: int) -> tuple[Ancestor, ...]:
+    """Returns a process as ``above`` does those above it; none if the system does not tell."""
+    name, told = _told(pid)
+    if len(told) <= 19:
+        return ()
+    process = Process(pid, told[19], _namespace())
+    return (Ancestor(process, name, int(told[3]), int(told[4])),)
+
+
+def sees_all(namespace: str | None) -> bool:
+    """Tells whether no process of the machine is hidden from those of a namespace."""
+    return namespace == _FIRST_NAMESPACE
 
 
 def seen(pid: int) -> Process:
@@ -33,6 +90,13 @@ def _namespace() -> str | None:
         return str(os.stat("/proc/self/ns/pid").st_ino)
     except OSError:
         return None
+
+
+def is_same(one: Process, other: Process) -> bool:
+    """Tells whether two are the same process, as far as each says."""
+    if one.pid != other.pid or one.namespace not in (None, other.namespace):
+        return False
+    return one.started in (None, other.started) or other.started is None
 
 
 def can_be_seen(process: Process) -> bool:
@@ -71,13 +135,20 @@ def ancestors(of: int | None = None) -> tuple[Process, ...]:
 
     If the system does not tell, only the parent, and none of another process.
     """
-    found = []
+    return tuple(one.process for one in above(of))
+
+
+def above(of: int | None = None) -> Iterator[Ancestor]:
+    """Yields the processes above one, the nearest first, as ``ancestors`` returns them."""
     pid, namespace = os.getppid() if of is None else _parent(of), _namespace()
     while pid > 0:
-        told = fields(pid)
-        found.append(Process(pid, told[19] if len(told) > 19 else None, namespace))
+        name, told = _told(pid)
+        if len(told) > 19:
+            begun = Process(pid, told[19], namespace)
+            yield Ancestor(begun, name, int(told[3]), int(told[4]))
+        else:
+            yield Ancestor(Process(pid, None, namespace), name)
         pid = int(told[1]) if len(told) > 1 else 0
-    return tuple(found)
 
 
 def _parent(pid: int) -> int:

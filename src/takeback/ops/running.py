@@ -7,19 +7,12 @@ a container, the agent must have sent an event within the hour.
 
 from __future__ import annotations
 
-from takeback.errors import TakebackError
 from takeback.ledger import sessions as questions
-from takeback.model import turn as moments
-from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
 from takeback.ops.processes import can_be_seen, is_alive, is_alive_here
-from takeback.store import location as locations
-from takeback.store.checkpoints import newest_checkpoint
-from takeback.store.namespace import SESSIONS, session_of
-from takeback.store.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +33,8 @@ _SILENT_FOR = 3600.0
 class RunningTurn(Value):
     """A turn that an agent is working on, or whose background tasks continue after its end.
 
-    ``presumed`` says of a caller's turn that the call may come from it, and that nobody knows.
+    ``presumed`` says of a caller's turn that the call may come from it, and that nobody knows;
+    ``is_elsewhere`` that no turn runs, but that its agent asks from another workspace.
     """
 
     session: SessionId
@@ -50,32 +44,8 @@ class RunningTurn(Value):
     presumed: bool = False
     commands: tuple[str, ...] = ()
     """What it left running, where takeback saw that itself."""
-
-
-class Caller(Value):
-    """Who asks: the sessions and agents named to it or to its ancestors, and those processes.
-
-    Only the agent is named if its tools are not told the session.
-    """
-
-    sessions: frozenset[SessionId] = frozenset()
-    agents: frozenset[str] = frozenset()
-    above: tuple[Process, ...] = ()
-
-    def is_in(self, newest: Checkpoint) -> bool:
-        """Tells whether it may be a tool of the session whose newest checkpoint is given."""
-        named = newest.session in self.sessions or newest.agent in self.agents
-        return named or self.is_below(newest.process)
-
-    def is_below(self, process: Process | None) -> bool:
-        """Tells whether a process started this one, directly or through others."""
-        return process is not None and any(_is_same(process, one) for one in self.above)
-
-
-def _is_same(one: Process, other: Process) -> bool:
-    if one.pid != other.pid or one.namespace not in (None, other.namespace):
-        return False
-    return one.started in (None, other.started) or other.started is None
+    process: Process | None = None
+    is_elsewhere: bool = False
 
 
 def running_turns(
@@ -93,7 +63,7 @@ def running_turns(
         if state in (RUNNING, BACKGROUND) and session is not None:
             agent, prompt = session.agent or "", turn.prompt or ""
             newest = ledger.by_id(session.newest)
-            if newest is None or not newest.left:
+            if newest is None or not (newest.left or newest.below):
                 found.append(RunningTurn(turn.session, agent, prompt, state == BACKGROUND))
     return (*found, *_left(ledger, left))
 
@@ -112,16 +82,6 @@ def _left(ledger: Ledger, left: Iterable[LeftRunning]) -> Iterator[RunningTurn]:
         if session is not None:
             agent, prompt = session.agent or "", turn.prompt or ""
             yield RunningTurn(turn.session, agent, prompt, True, commands=tuple(commands[turn.id]))
-
-
-def presumed(context: Context, ledger: Ledger, is_over: IsOver) -> RunningTurn | None:
-    """Returns the running turn that a call may come from if the system does not say who calls.
-
-    Only what is at work here: a person who calls in another workspace is not to wait for it.
-    """
-    found = (one for one in running_turns(context, ledger, is_over) if not one.background)
-    turn = next(found, None)
-    return None if turn is None else turn.replace(presumed=True)
 
 
 def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, TurnState]:
@@ -163,75 +123,12 @@ def is_at_work(newest: Checkpoint, spoke: float, now: float) -> bool:
     return now - spoke < _SILENT_FOR
 
 
-def calling_turn(
-    home: str, environ: Mapping[str, str], caller: Caller, *, now: float
-) -> RunningTurn | None:
-    """Returns the running turn that the caller was started in, in any workspace.
-
-    All stores are searched: a model may call from a directory other than the one it works in. Only
-    what the agent itself announced ends a turn here. The model itself may have caused a transcript
-    to say that the person stopped it, or the agent to be gone.
-    """
-    if not (caller.sessions or caller.agents or caller.above):
-        return None
-    for store in _stores(home, environ):
-        try:
-            for newest in _newest(store, caller):
-                if not (caller.is_in(newest) and _is_unended(store, newest)):
-                    continue
-                named = newest.session in caller.sessions and now - newest.time < _SILENT_FOR
-                if named or is_at_work(newest, newest.time, now):
-                    background = newest.moment.phase == moments.BACKGROUND
-                    prompt = _prompt(store, newest)
-                    return RunningTurn(newest.session, newest.agent or "", prompt, background)
-        except (TakebackError, OSError):  # one unreadable store must not hide the others
-            continue
-        finally:
-            store.close()
-    return None
+def is_recent(newest: Checkpoint, now: float) -> bool:
+    """Tells whether a session was heard of so lately that it counts without its process."""
+    return now - newest.time < _SILENT_FOR
 
 
-def _is_unended(store: Store, newest: Checkpoint) -> bool:
-    """Tells whether a session's newest turn is running or was not closed by its agent.
-
-    Checkpoints not made by an event are skipped: a model may make them too.
-    """
-    from takeback.store.checkpoints import checkpoints_back
-
-    if newest.moment.phase != moments.IDLE:
-        return True
-    for one in checkpoints_back(store, newest.commit):
-        if one.session != newest.session:
-            return False
-        if one.kind not in (MANUAL, UNDO):
-            return one.unfinished and one.kind in (moments.TURN_END, moments.SESSION_END)
-    return False
-
-
-def _stores(home: str, environ: Mapping[str, str]) -> Iterator[Store]:
-    for location in locations.all_locations(home):
-        try:
-            yield Store.open(location, environ)
-        except TakebackError:
-            continue
-
-
-def _newest(store: Store, caller: Caller) -> Iterator[Checkpoint]:
-    """Yields the newest checkpoint of each session that may be the caller's."""
-    for session in {session_of(ref): None for ref in store.refs.list(SESSIONS, damaged={})}:
-        if session in caller.sessions or caller.agents or caller.above:
-            newest = newest_checkpoint(store, session)
-            if newest is not None and newest.agent is not None:
-                yield newest
-
-
-def _prompt(store: Store, newest: Checkpoint) -> str:
-    """Returns the prompt of the turn that a session's newest checkpoint is in."""
-    from takeback.store.checkpoints import checkpoints_back
-
-    for one in checkpoints_back(store, newest.commit):
-        if one.session != newest.session or one.turn != newest.turn:
-            break
-        if one.kind == moments.PROMPT:
-            return one.prompt or ""
-    return ""
+def which(session: str, process: Process | None) -> str:
+    """Names a session and its agent's process, in brackets, as refusals do."""
+    pid = "" if process is None else f", process {process.pid}"
+    return f" (session {session}{pid})"

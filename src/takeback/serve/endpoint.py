@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.app import caller
+from takeback.gate import asker
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from takeback.app.engine import Engine
+    from takeback.gate.peers import Connection
     from takeback.model.schemas import Schema
-    from takeback.ops.peers import Connection
     from takeback.serve.server import Server
 
     Document = dict[str, Any]
@@ -109,7 +109,7 @@ async def for_client(asked: Asked, job: Callable[[Engine], T]) -> T:
     """
     return await asked.server.workspaces.change(
         asked.parameters["workspace"],
-        lambda tb: tb.for_asker(caller.asker_of(asked.connection), job),
+        lambda tb: tb.for_asker(asker.asker_of(asked.connection), job),
     )
 
 

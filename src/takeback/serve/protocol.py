@@ -8,7 +8,7 @@ import sys
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from takeback.app import caller
+from takeback.gate import asker
 from takeback.serve.settings import ServerSettings
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from takeback.ops.peers import Connection
+    from takeback.gate.peers import Connection
 
 CONNECTION = "takeback.connection"
 """Where a request's scope has what names its connection, to find out who asks."""
@@ -35,7 +35,7 @@ class PatientProtocol(H11Protocol):
         super().connection_made(transport)
         self._wait()
         try:
-            peer = caller.connection(transport.get_extra_info("socket"))
+            peer = asker.connection(transport.get_extra_info("socket"))
         except OSError:  # it was closed at once
             transport.abort()
             return

@@ -23,13 +23,13 @@ _PAUSE = 0.2
 """After so many seconds without a request nobody is asking just now."""
 
 
-def main(agent: str, *, by_launcher: bool = False) -> int:
+def main(agent: str) -> int:
     """Answers until stdin ends; returns 0."""
     durable.unmask_owner()
     if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody will ask
         return 0
     try:
-        server = StdioServer(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
+        server = StdioServer(adapter_named(agent), os.getcwd())
         for line in sys.stdin.buffer:
             if line.strip():
                 sys.stdout.write(json_text.dumps(server.answer(line)) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from itertools import count
 
@@ -13,6 +14,7 @@ from takeback.app.border import bug
 from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, TakebackError, UsageError
 from takeback.events import Heard, Speaker, do_later, hear
+from takeback.gate.teller import Teller
 from takeback.model.operation import REDO, UNDO
 from takeback.remembered import Remembered
 from takeback.stdio import proposed, requests
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 _PLANS, _TURNS = 10, 20
 _SESSIONS_KEPT = 1_000
+_FOR_ALL = frozenset(("event", "recorded", "status", "counts", "log", "turns", "at"))
+"""What a model may ask, too: it looks, or is a claim that is looked up by itself."""
 _LONGEST_LATER = 1.0
 """How many seconds a request may have to wait for what an end of a turn leaves to be done."""
 
@@ -43,11 +47,11 @@ _LONGEST_LATER = 1.0
 class StdioServer:
     """Answers requests of one agent, opening the workspace afresh for each."""
 
-    def __init__(self, adapter: Adapter, directory: str, *, by_launcher: bool = True) -> None:
+    def __init__(self, adapter: Adapter, directory: str) -> None:
         self._adapter = adapter
         self._directory = directory
         self._holder = f"extension of {adapter.name}"
-        self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory, follows=True)
+        self._speaker = Speaker(adapter.name, self._holder, directory, follows=True)
         self._heard = Heard()
         self._agreements = Agreements(_PLANS, count(1).__next__)
         self._agents: Remembered[str, str] = Remembered(_SESSIONS_KEPT)
@@ -83,6 +87,8 @@ class StdioServer:
             if call is None:
                 names = ", ".join(self._calls)
                 raise UsageError(f"there is no call {request.get('call')!r}", hint=names)
+            if request["call"] not in _FOR_ALL:
+                self._told().refuse_model()
             return {"id": request.get("id"), "ok": True, "result": call(request)}
         except TakebackError as error:
             return self._failed(request, error)
@@ -99,13 +105,24 @@ class StdioServer:
         said = errors.document(errors.said(error))
         return {"id": request.get("id"), "ok": False, "error": {"flag": "", **said}}
 
+    def _told(self) -> Teller:
+        """Returns who speaks here: the agent, or a tool of its model."""
+        return Teller.of(0, None, os.environ)
+
     @contextmanager
     def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Engine]:
         """Opens the workspace afresh: others may have changed settings and stores meanwhile."""
         directory = request.get("cwd") or self._directory
         if not isinstance(directory, str):
             raise UsageError("cwd is a directory")
-        with Engine.open(directory, create=create, holder=self._holder, by_agent=True) as tb:
+        told = self._told()
+        with Engine.open(
+            directory,
+            create=create and told.model is None,
+            holder=self._holder,
+            asker=told.asker(),
+            bounded=True,
+        ) as tb:
             yield tb
 
     # -- what the agent tells

@@ -182,7 +182,7 @@ def no_resume(resume: Resume | None, *, found: bool) -> str | None:
     if not resume.argv:
         return "takeback does not know its command"
     if resume.from_event:
-        return "its line came from the agent itself; copy it with c, and run it if you trust it"
+        return "its line is not takeback's own; copy it with c, and run it if you trust it"
     if not found:
         return f"{shown(resume.argv[0])} is not on the PATH"
     return None

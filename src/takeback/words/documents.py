@@ -292,6 +292,7 @@ def resume(line: Resume | None) -> Document | None:
         "cwd": line.cwd,
         "in_tui": line.in_tui,
         "from_event": line.from_event,
+        "registered": line.registered,
     }
 
 

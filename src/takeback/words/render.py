@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from takeback.model.goal import Goal
     from takeback.model.operation import Move, OperationKind, StepKind
     from takeback.model.plan import LeftAlone, Outcome, Plan
+    from takeback.model.session import Resume
     from takeback.model.summary import Sending
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.timeline import Shown
@@ -245,12 +246,20 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
     if outcome.prompt is not None:
         yield from _prompt_lines(outcome.prompt, outcome.goal.id or "")
     if outcome.resume is not None and outcome.resume.argv:
-        line = " ".join(quoted(word) for word in outcome.resume.argv)
-        yield f"Go on with it: cd {quoted(outcome.resume.cwd)} && {line}"
+        yield from resume_lines(outcome.resume)
         if outcome.resume.in_tui:
             yield f"or, inside it: {shown(outcome.resume.in_tui)}"
     elif outcome.session is not None and outcome.scope != FILES:
         yield f"The conversation goes on as session {outcome.session}"
+
+
+def resume_lines(resume: Resume) -> Iterator[str]:
+    """Yields how a person continues a session; words that are not takeback's own are quoted."""
+    line = f"cd {quoted(resume.cwd)} && {' '.join(quoted(word) for word in resume.argv)}"
+    if resume.is_own:
+        yield f"Go on with it: {line}"
+    else:
+        yield f"The host's words for how it goes on, not takeback's: \"{line}\""
 
 
 def _prompt_lines(prompt: str, checkpoint: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ def open_screen() -> int:
     reporter = PolledReporter()
 
     def opening() -> Engine:
-        return Engine.open(".", create=False, reporter=reporter, holder="pick")
+        return Engine.open(".", create=False, reporter=reporter, holder="pick", bounded=True)
 
     def opened() -> Engine:
         tb = open_or_offer(opening, can_ask=True)

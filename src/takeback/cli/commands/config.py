@@ -7,11 +7,11 @@ import os
 import click
 
 from takeback import config
-from takeback.app.caller import refuse_inside
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, verb
 from takeback.config import edits
 from takeback.errors import NotAWorkspace, UsageError
+from takeback.gate.asker import refuse_inside
 from takeback.ops.settings import edit_for_all, edit_for_workspace, set_setting
 from takeback.visible import shown
 

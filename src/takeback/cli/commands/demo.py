@@ -30,8 +30,8 @@ def command(call: Call, base: str | None, fast: bool) -> int:
     turns are taken back, files and conversation, every path is compared with how it was, and a
     fork goes another way.
     """
-    from takeback.app.caller import refuse_inside
     from takeback.cli.demo.performance import Performance, make_stage
+    from takeback.gate.asker import refuse_inside
 
     if base is not None:
         refuse_inside("a demo in a directory of one's choice", os.environ)

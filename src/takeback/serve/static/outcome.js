@@ -26,7 +26,7 @@ function content(done) {
       done.directory && el("span", { class: "quiet" }, "ignored files stay behind"),
       named("outside the workspace, not taken back", done.beyond),
       named("your own edits, kept", done.edits)),
-    done.resume?.argv?.length ? copyable("Go on with", `cd ${quoted(done.resume.cwd)} && ${done.resume.argv.map(quoted).join(" ")}`) : null,
+    done.resume?.argv?.length ? goesOn(done.resume) : null,
     done.prompt ? copyButton("Copy the prompt", done.prompt) : null,
     hasWayBack(done) && el("button", { type: "button", class: "primary", id: "undo",
       onclick: () => stepBack(wayBack) }, wayBack === "undo" ? "Undo" : "Redo"),
@@ -58,6 +58,13 @@ function named(words, files) {
   const paths = files.map((one) => one.path);
   const more = paths.length > 3 ? `, +${paths.length - 3} more` : "";
   return el("span", { class: "quiet", title: paths.join("\n") }, `${words}: ${paths.slice(0, 3).join(", ")}${more}`);
+}
+
+/** How a person continues the session; words that are not takeback's own are only quoted. */
+function goesOn(resume) {
+  const line = `cd ${quoted(resume.cwd)} && ${resume.argv.map(quoted).join(" ")}`;
+  if (resume.registered || !resume.from_event) return copyable("Go on with", line);
+  return el("div", { class: "resume" }, el("span", { class: "quiet" }, "The host's words, not takeback's:"), el("q", {}, line));
 }
 
 function copyable(words, line) {

@@ -1,7 +1,7 @@
-"""What a model may do from inside its own running turn, command by command.
+"""What a model may do below its agent, command by command.
 
-Allowing an agent to run ``takeback ...`` must be safe: nothing that destroys or redirects is done
-for it (``app.caller``). Every command is listed here, new ones too.
+Nothing that cannot be taken back is done for it, whether a turn runs or not; what can be is done
+between turns (asker.py). Every command is listed here, new ones too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FROM_INSIDE = {
     "pick": TOLD_APART,
     "status": TOLD_APART,  # not --seen
     "checkpoint": ALLOWED,
-    "run": ALLOWED,  # it adds checkpoints to what a model may run anyway
+    "run": TOLD_APART,  # with the setting agent_may_run: what a model may run, its agent decides
     "log": ALLOWED,
     "sessions": ALLOWED,
     "tree": ALLOWED,
@@ -31,7 +31,7 @@ FROM_INSIDE = {
     "rewind": TOLD_APART,  # the setting agent_may_rewind allows it, and undo and redo
     "revert": TOLD_APART,
     "apply": TOLD_APART,  # not to another directory
-    "bisect": TOLD_APART,  # beside the workspace; not --reset, nor the revert it offers
+    "bisect": TOLD_APART,  # as run; not --reset, nor the revert it offers
     "undo": TOLD_APART,
     "redo": TOLD_APART,
     "fork": TOLD_APART,  # not the files here, nor any directory

@@ -1,0 +1,162 @@
+"""Living agents: which processes are agents now, and which sessions they work on.
+
+    $TAKEBACK_HOME/workspaces/.agents/
+        4711-88123.5f0c2e…    an agent's process, when it was started; one of its sessions, here
+        -.77ab10…             a session of an agent whose process nobody knows
+
+An event leaves the file the first time that its agent's process tells one of that session. Who asks
+(``asker.py``) then need not look into any store to see whether there is an agent above it. The
+directory is in that of the stores: whoever gets to those by another path finds the same agents.
+
+Nothing is flushed: no process outlives the run of the machine, and a file of another run does not
+count. What is lost comes again with the next event.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable, kernel
+from takeback.git.objects import BLOB, object_id
+from takeback.model import json_text
+from takeback.model.ids import SessionId
+from takeback.model.session import Process
+from takeback.model.value import Value
+from takeback.ops.processes import can_be_seen, is_alive
+from takeback.ordinary import all_names, small_content
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PLACE = ("workspaces", ".agents")
+_SILENT_FOR = 3600.0
+"""An agent whose process nobody knows and that was silent for so long is considered gone."""
+_A_WHILE = 60.0
+"""So often is noted that such an agent has spoken."""
+
+
+class Living(Value):
+    """One session of an agent that is there now, in one workspace.
+
+    ``below`` is the process of the agent that started it, if one did: then it is that one's doing.
+    ``is_program`` says that the process is a program of the person's that uses the Python API: what
+    it starts between its turns is the person's. ``place`` is the store's directory.
+    """
+
+    session: SessionId
+    agent: str
+    place: str
+    process: Process | None = None
+    below: Process | None = None
+    is_program: bool = False
+
+
+def note(home: str, one: Living, *, now: float) -> None:
+    """Notes that an agent is there; one look at a name if that is known already."""
+    folder = os.path.join(home, *_PLACE)
+    process = one.process
+    who = "-" if process is None else f"{process.pid}-{process.started}"
+    which = object_id(BLOB, os.fsencode(f"{one.session} {one.place}")).hex()[:16]
+    path = os.path.join(folder, f"{who}.{which}")
+    try:
+        spoke = os.lstat(path).st_mtime
+        if process is None and abs(now - spoke) > _A_WHILE:
+            moment = int(now * 1_000_000_000)
+            durable.set_times(path, moment, moment)
+        return
+    except OSError:
+        pass
+    try:
+        durable.make_directories(folder)
+        durable.replace_file(path, _record(one), flush=False)
+        _clear(folder, now)
+    except OSError:  # no room: the next event tries again
+        return
+
+
+def living(home: str, *, now: float) -> list[Living]:
+    """Returns the agents that are there now, those too whose processes cannot be seen from here."""
+    return [one for _, one in _listed(os.path.join(home, *_PLACE), now) if one is not None]
+
+
+def _clear(folder: str, now: float) -> None:
+    """Removes what is left of agents that have gone."""
+    for path, one in _listed(folder, now):
+        if one is None:
+            try:
+                durable.unlink(path)
+            except OSError:
+                continue
+
+
+def _listed(folder: str, now: float) -> Iterator[tuple[str, Living | None]]:
+    """Yields what the files say; None for one of an agent that is gone."""
+    try:
+        names = all_names(folder)
+    except OSError:
+        return
+    run = kernel.run_of_machine() if names else ""
+    for name in sorted(names):
+        path = os.path.join(folder, name)
+        one = _read(path, run)
+        if one is not None and not _is_there(one, path, now):
+            one = None
+        yield path, one
+
+
+def _is_there(one: Living, path: str, now: float) -> bool:
+    if one.process is not None and can_be_seen(one.process):
+        return is_alive(one.process)
+    try:
+        return now - os.lstat(path).st_mtime < _SILENT_FOR
+    except OSError:
+        return False
+
+
+def _record(one: Living) -> bytes:
+    process, below = one.process, one.below
+    said = {
+        "run": kernel.run_of_machine(),
+        "session": one.session,
+        "agent": one.agent,
+        "place": one.place,
+        "process": None if process is None else [process.pid, process.started, process.namespace],
+        "below": None if below is None else [below.pid, below.started, below.namespace],
+        "is_program": one.is_program,
+    }
+    return json_text.dumps(said).encode(errors="surrogateescape")
+
+
+def _read(path: str, run: str) -> Living | None:
+    try:
+        said = json_text.loads(small_content(path).decode(errors="surrogateescape"))
+        if not isinstance(said, dict) or said["run"] != run:
+            return None
+        return Living(
+            SessionId(_text(said["session"])),
+            _text(said["agent"]),
+            _text(said["place"]),
+            _process(said["process"]),
+            _process(said["below"]),
+            said["is_program"] is True,
+        )
+    except (OSError, KeyError, TypeError, ValueError):  # being written, or not ours
+        return None
+
+
+def _text(said: object) -> str:
+    if not isinstance(said, str):
+        raise TypeError("not a text")
+    return said
+
+
+def _process(said: object) -> Process | None:
+    if said is None:
+        return None
+    if not isinstance(said, list):
+        raise TypeError("not a process")
+    pid, started, namespace = said
+    if not isinstance(pid, int):
+        raise TypeError("not a number")
+    return Process(pid, started, namespace)

@@ -1,0 +1,215 @@
+"""Who tells an event, by the kernel's word: an agent itself, or a tool of its model.
+
+    person's shell ── agent ── [sh -c HOOK] ── hook          the agent itself
+    person's shell ── agent ── shell of a tool ── hook       its model, whatever the event says
+    person's shell ── agent ── tool ── agent ── hook         a session of its own, below the first
+    person's shell ── hook                                   no agent is known
+
+An event is a claim of one session. What a model tells may add to its own session, or be a session
+of its own; it ends or begins no turn that is another's, and none of its own agent's.
+
+The agent's process is the nearest above the hook that only passes nothing on: neither a shell nor a
+program that starts others. A number in the event counts only if it is one of those in between. It
+is never the shell that a person types into, nor anything above that.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from takeback.adapters import PROXIED
+from takeback.errors import Command, Refused
+from takeback.gate.living import Living, living, note
+from takeback.model import event as events
+from takeback.model.session import Asker, Process
+from takeback.model.value import Value
+from takeback.ops.processes import Ancestor, above, is_same, seen, words
+from takeback.paths import takeback_home
+from takeback.store.namespace import session_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from takeback.model.event import AgentEvent
+
+_SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "sh", "zsh"))
+_STARTERS = frozenset(
+    ("direnv", "doas", "env", "nice", "pipx", "poetry", "setsid", "stdbuf", "sudo", "timeout", "uv")
+)
+"""Programs that start another one and wait for it: they are not the agent."""
+_MANAGERS = frozenset(("init", "systemd", "launchd"))
+_MORE = frozenset("|<>;&`\n")
+"""With one of these a shell does more than to run one program."""
+_ADDING = (events.TOOL_BEFORE, events.TOOL_AFTER, events.ROUND_END)
+"""What a model may say of its own session: none of it begins or ends anything."""
+_FARTHEST = 64
+
+
+class Teller(Value):
+    """Who tells an event, in one home.
+
+    ``agent`` is the agent's process, None if nobody knows it. ``by_tool`` says that what is between
+    it and this process does more than to tell an event. ``above`` are the agents that are there and
+    below which that process was started, the nearest first. ``is_program`` says that a program of
+    the person's tells of itself.
+    """
+
+    home: str
+    agent: Process | None = None
+    by_tool: bool = False
+    above: tuple[Living, ...] = ()
+    is_program: bool = False
+
+    @classmethod
+    def of(cls, process: int, claimed: int | None, environ: Mapping[str, str]) -> Teller:
+        """Returns who tells an event through a process, 0 for this one; raises Refused if gone.
+
+        The number that the event itself names is ``claimed``.
+        """
+        line: list[Ancestor] = []
+        for one in above(process or None):
+            line.append(one)
+            if len(line) == _FARTHEST:
+                break
+        if process and not line:
+            raise Refused("who reported an event has gone, and could not be looked at")
+        home, at = takeback_home(environ), _place_of_agent(line, claimed)
+        found = _among(home, (one.process for one in line))
+        if at is None:
+            return cls(home, above=found)
+        by_tool = not all(_only_passes_on(one) for one in line[:at])
+        return cls(home, line[at].process, by_tool, found)
+
+    @classmethod
+    def itself(cls, process: int | None, environ: Mapping[str, str]) -> Teller:
+        """Returns that this process, a program that uses takeback, tells of an agent of its own."""
+        home = takeback_home(environ)
+        found = _among(home, (one.process for one in above()))
+        agent = None if process is None else seen(process)
+        return cls(home, agent, above=found, is_program=True)
+
+    @property
+    def model(self) -> Living | None:
+        """The agent whose model asks in the agent's place; None if it is the agent itself."""
+        if self.agent is None or self.by_tool:
+            return next(iter(self.above), None)
+        others = (one for one in self.above if not _is(one, self.agent))
+        return next((one for one in others if not _hosts_others(one)), None)
+
+    @property
+    def process(self) -> Process | None:
+        """The agent's process, if it is the agent itself that tells."""
+        return None if self.by_tool else self.agent
+
+    def asker(self) -> Asker:
+        """Returns who asks for what is done for this agent's person."""
+        return Asker(through=os.getpid() if self.process is None else self.process.pid)
+
+    def believed(self, event: AgentEvent) -> AgentEvent:
+        """Returns an event as it may be believed, with its agent's process; raises Refused."""
+        session, process = session_id(event.agent, event.session), self.process
+        pid = None if process is None else process.pid
+        own = [one for one in self.above if one.session == session]
+        if own and not any(process is not None and _is(one, process) for one in own):
+            if event.kind in _ADDING:
+                return event.replace(process=None, resume=())
+            raise Refused(
+                f"{_NAMES[event.kind]} of {event.agent} was told by a tool of that very session, "
+                f"not by {event.agent} itself {_of(own[0])}",
+                hint=("if it is your own setting: ", Command("init")),
+            )
+        model = self.model
+        if model is None:
+            return event.replace(process=pid)
+        taken = [one for one in self._known() if one.session == session]
+        if taken and all(one.below is None for one in taken):
+            raise Refused(
+                f"{_NAMES[event.kind]} of {event.agent} was told by a tool of {model.agent}, whose "
+                f"session it is not {_of(model)}"
+            )
+        return event.replace(process=pid, below=model.session, resume=())
+
+    def refuse_model(self) -> None:
+        """Raises Refused if it is not the agent itself that asks."""
+        model = self.model
+        if model is not None:
+            raise Refused(
+                f"this was asked for by a tool of {model.agent}, not by its extension {_of(model)}",
+                hint="it is for the person: nothing was changed",
+            )
+
+    def note(self, event: AgentEvent, place: str) -> None:
+        """Notes that the agent is there, with a session that it has told of, in one store."""
+        if self.by_tool or (self.process is None and self.model is not None):
+            return
+        session, model = session_id(event.agent, event.session), self.model
+        below = None if model is None else model.process
+        one = Living(session, event.agent, place, self.process, below, self.is_program)
+        note(self.home, one, now=time.time())
+
+    def _known(self) -> list[Living]:
+        return living(self.home, now=time.time())
+
+
+def _among(home: str, line: Iterable[Process]) -> tuple[Living, ...]:
+    """Returns the agents that are there among some processes, in their order."""
+    known = living(home, now=time.time())
+    return tuple(each for one in line for each in known if _is(each, one)) if known else ()
+
+
+def _is(one: Living, process: Process) -> bool:
+    return one.process is not None and is_same(one.process, process)
+
+
+def _place_of_agent(line: list[Ancestor], claimed: int | None) -> int | None:
+    """Returns which of the processes above is the agent, or what the event says it is."""
+    nearest = None
+    for at, one in enumerate(line):
+        if one.process.pid == 1 or one.name in _MANAGERS or one.is_of_a_person:
+            break
+        if one.process.pid == claimed:
+            return at
+        if nearest is None and one.name not in _SHELLS and one.name not in _STARTERS:
+            nearest = at
+    return nearest
+
+
+def _only_passes_on(one: Ancestor) -> bool:
+    """Tells whether a process between an agent and its hook was started for that alone."""
+    said = words(one.process.pid)
+    if one.name in _SHELLS:
+        line = said[-1] if len(said) > 2 else ""
+        return "hook" in line and "$(" not in line and not _MORE.intersection(line)
+    return any(word == "hook" or word.endswith("/hook") for word in said)
+
+
+def _hosts_others(one: Living) -> bool:
+    """Tells whether agents that a program starts are the person's: it has no model, or none else.
+
+    An editor's proxy tells of the agent below it, and so may that agent itself.
+    """
+    return one.is_program or one.agent.startswith(PROXIED)
+
+
+def _of(one: Living) -> str:
+    pid = "unknown" if one.process is None else one.process.pid
+    return f"(session {one.session}, process {pid})"
+
+
+_NAMES = {
+    events.PROMPT: "a prompt",
+    events.TURN_END: "the end of a turn",
+    events.INTERRUPTED: "an interruption",
+    events.SESSION_START: "the start of a session",
+    events.SESSION_END: "the end of a session",
+    events.BEFORE_FORK: "a fork",
+    events.FORKED: "a fork",
+    events.BEFORE_TREE: "a step in the tree",
+    events.TREE: "a step in the tree",
+    events.COMPACT: "a summary",
+    events.ROUND_END: "the end of a round",
+    events.TOOL_BEFORE: "a tool's beginning",
+    events.TOOL_AFTER: "a tool's end",
+}
