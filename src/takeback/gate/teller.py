@@ -142,9 +142,9 @@ class Teller(Value):
 
     def note(self, event: AgentEvent, place: str) -> None:
         """Notes that the agent is there, with a session that it has told of, in one store."""
-        if self.by_tool or (self.process is None and self.model is not None):
-            return
         session, model = session_id(event.agent, event.session), self.model
+        if self.process is None and model is not None:
+            return
         below = None if model is None else model.process
         one = Living(session, event.agent, place, self.process, below, self.is_program)
         note(self.home, one, now=time.time())
@@ -182,7 +182,7 @@ def _only_passes_on(one: Ancestor) -> bool:
     if one.name in _SHELLS:
         line = said[-1] if len(said) > 2 else ""
         return "hook" in line and "$(" not in line and not _MORE.intersection(line)
-    return any(word == "hook" or word.endswith("/hook") for word in said)
+    return one.name in _STARTERS and any(word == "hook" or word.endswith("/hook") for word in said)
 
 
 def _hosts_others(one: Living) -> bool:
