@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,14 @@ from takeback.app.engine import Engine
 from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
+from tests.support.warm import Child
 from tests.tui.stage import files_of
 
 
 class Talk:
     """An extension's side of the talk."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Child) -> None:
         self._process = process
         self._number = 0
 
@@ -55,7 +55,7 @@ class Talk:
 @pytest.fixture
 def talk(cli: Cli, workspace: Path) -> Iterator[Talk]:
     write_files(workspace, {"a.txt": b"0\n"})
-    with cli.start("hook", "generic", "--stdio") as process:
+    with cli.start_hook("generic", "--stdio") as process:
         yield Talk(process)
         assert process.stdin is not None
         process.stdin.close()

@@ -429,7 +429,7 @@ def test_hooks_go_on_while_an_earlier_store_is_taken_over(
     host.turn("one", {"a.txt": b"1\n"})
     with contextlib.ExitStack() as stack:
         document = json.dumps({"event": "round_end", "session": "s1", "agent": "mine"})
-        hooks = [stack.enter_context(cli.start("hook", "generic")) for _ in range(6)]
+        hooks = [stack.enter_context(cli.start_hook("generic")) for _ in range(6)]
         for hook in hooks:
             assert hook.stdin is not None
             hook.stdin.write(document.encode())

@@ -1,4 +1,7 @@
-"""Runs takeback as a person or a script does: a process with arguments, stdin and exit status."""
+"""Runs takeback as a person or a script does: a process with arguments, stdin and exit status.
+
+Its hooks are run by an agent: their process is below that of one.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from takeback.errors import NotAWorkspace
+from tests.support.agent import AgentProcess, usual_agent
 from tests.support.processes import Started
-from tests.support.warm import warm
+from tests.support.warm import Child, warm
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,25 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Cli:
-    """takeback in one directory, with the test's environment plus ``env``."""
+    """takeback in one directory, with the test's environment plus ``env``.
+
+    Hooks are those of ``agent``, and of the usual one if none is named. ``by_model`` says that all
+    commands are run by that agent's model.
+    """
 
     directory: Path
     env: Mapping[str, str] | None = None
     timeout: float = 60
+    agent: AgentProcess | None = None
+    by_model: bool = False
+
+    def told_by(self, agent: AgentProcess) -> Self:
+        """Returns the same, its hooks called by another agent."""
+        return replace(self, agent=agent, by_model=False)
+
+    def inside(self, agent: AgentProcess) -> Self:
+        """Returns the same, typed by an agent's model, in one of its tools."""
+        return replace(self, agent=agent, by_model=True)
 
     def run(
         self,
@@ -75,13 +93,14 @@ class Cli:
         env: Mapping[str, str] | None = None,
     ) -> Answer:
         """Runs ``takeback *args`` without a terminal and returns its answer, whatever it is."""
-        environ = {os.fsencode(k): os.fsencode(v) for k, v in self.environment(env).items()}
+        environ = self.environment(env)
+        started = self._agent(args) or warm()
         # Who is started in another way (with other rights, under limits) must be started.
-        started = warm() if type(self).argv is Cli.argv else None
-        if started is None or not started.fits(environ):
+        is_plain = type(self).argv is Cli.argv and not self.by_model
+        if started is None or not is_plain or not started.fits(environ):
             return self.cold(*args, stdin=stdin, env=env)
-        ended = started.run(args, self.directory, environ, stdin, self.timeout)
-        return Answer(args, *ended)
+        how: dict[str, Any] = {"cwd": self.directory, "env": environ, "timeout": self.timeout}
+        return _answer(args, started.run(args, be="takeback", input=stdin, **how))
 
     def cold(
         self,
@@ -90,16 +109,17 @@ class Cli:
         env: Mapping[str, str] | None = None,
     ) -> Answer:
         """Runs as ``run`` does, in an interpreter that is started for it."""
-        done = subprocess.run(
-            self.argv(*args),
-            cwd=self.directory,
-            env=self.environment(env),
-            input=stdin,
-            capture_output=True,
-            timeout=self.timeout,
-            check=False,
-        )
-        return Answer(args, done.returncode, done.stdout, done.stderr)
+        agent, words, environ = self._agent(args), self.argv(*args), self.environment(env)
+        how: dict[str, Any] = {"cwd": self.directory, "env": environ, "timeout": self.timeout}
+        if agent is not None:
+            started = agent.tool if self.by_model else agent.run
+            return _answer(args, started(words, input=stdin, **how))
+        done = subprocess.run(words, input=stdin, capture_output=True, check=False, **how)
+        return _answer(args, done)
+
+    def _agent(self, args: Sequence[str | bytes]) -> AgentProcess | None:
+        """Returns the agent whose child a command is; None if a person types it."""
+        return (self.agent or usual_agent()) if self.by_model or "hook" in args else None
 
     def ok(
         self,
@@ -134,10 +154,11 @@ class Cli:
         assert broken or answer.status == 0, str(answer)
 
     def start(self, *args: str | bytes, env: Mapping[str, str] | None = None) -> Started[bytes]:
-        """Starts takeback and leaves it running, for tests that kill it or race it.
+        """Starts a command and leaves it running, for tests that kill it or race it.
 
         As a context manager it ends what still runs then.
         """
+        assert "hook" not in args, "its agent starts it"
         return Started(
             self.argv(*args),
             cwd=self.directory,
@@ -147,11 +168,21 @@ class Cli:
             stderr=subprocess.PIPE,
         )
 
+    def start_hook(self, *args: str | bytes, env: Mapping[str, str] | None = None) -> Child:
+        """Has the agent start ``takeback hook *args``, and leaves it running as ``start`` does."""
+        words = self.argv("hook", *args)
+        began = self.agent or usual_agent()
+        return began.start(words, cwd=self.directory, env=self.environment(env))
+
     def argv(self, *args: str | bytes) -> list[str | bytes]:
         return [sys.executable, "-m", "takeback", *args]
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         return {**os.environ, **(self.env or {}), **(env or {})}
+
+
+def _answer(args: tuple[str | bytes, ...], done: subprocess.CompletedProcess[bytes]) -> Answer:
+    return Answer(args, done.returncode, done.stdout, done.stderr)
 
 
 def _documents(text: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, AnyStr
 
 TICKS = os.sysconf("SC_CLK_TCK")
-_PATIENCE = 60.0
+PATIENCE = 60.0
 _HOLD = """
 import sys
 from takeback.store.lock import Lock
@@ -38,7 +38,7 @@ class Started(subprocess.Popen[AnyStr]):
             self.kill()
         super().__exit__(kind, error, trace)
 
-    def wait(self, timeout: float | None = _PATIENCE) -> int:
+    def wait(self, timeout: float | None = PATIENCE) -> int:
         return super().wait(timeout)
 
 
@@ -58,7 +58,7 @@ def lock_holder(path: str) -> Iterator[subprocess.Popen[str]]:
 
 def wait_for(condition: Callable[[], object], process: subprocess.Popen[Any] | None = None) -> None:
     """Waits for what another process does, a minute at most, or until it has ended."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert process is None or process.poll() is None, "it has ended"
         assert time.monotonic() < deadline, "it did not happen in a minute"
@@ -67,13 +67,13 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[Any] | N
 
 def join(thread: threading.Thread) -> None:
     """Waits until a thread has ended, a minute at most."""
-    thread.join(_PATIENCE)
+    thread.join(PATIENCE)
     assert not thread.is_alive(), "the thread did not end in a minute"
 
 
 def reap(pid: int) -> int:
     """Waits until a child has ended, a minute at most; returns its status, as ``os.wait`` does."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         gone, status = os.waitpid(pid, os.WNOHANG)
         if gone:

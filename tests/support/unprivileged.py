@@ -44,7 +44,7 @@ def unprivileged(cli: Cli) -> UnprivilegedCli:
         if tried.returncode != 0:
             last = tried.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             pytest.skip(f"root cannot give up its capabilities here: {last}")
-    return UnprivilegedCli(cli.directory, cli.env, cli.timeout)
+    return UnprivilegedCli(cli.directory, cli.env, cli.timeout, cli.agent)
 
 
 def _prefix() -> list[str | bytes]:

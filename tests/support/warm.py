@@ -1,16 +1,15 @@
 """Starts takeback without what a start costs: out of a process that has its modules in memory.
 
-    the test ── asks ──> the warm process ── fork ──> takeback
-             <── its number, how it ended ──┘
-
 It is a process of its own, with its own streams, environment and directory; what it does not
 have is a start of its own. Tests that are about that start one (``Cli.start``, ``Cli.cold``).
+What runs in the process that others come out of is ``starter.py``.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import select
 import selectors
 import signal
 import socket
@@ -18,146 +17,131 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import IO, TypeVar
+
+from tests.support import starter
+from tests.support.processes import PATIENCE, end_below
 
 _PIECE = 1 << 16
+_TEXT = Path(starter.__file__).read_text()
 
-_WARM = """
-import gc, importlib, os, pickle, pkgutil, select, socket, sys, time
-import takeback
-for found in pkgutil.walk_packages(takeback.__path__, "takeback."):
-    if not found.name.startswith(("takeback.tui", "takeback.__main__", "takeback.integrations")):
-        importlib.import_module(found.name)
-from takeback.__main__ import main
-gc.collect()
-gc.freeze()
-asked = socket.socket(fileno=int(sys.argv[1]))
-ended = {}  # a process that runs: who is told how it ends
-while True:
-    ready, _, _ = select.select([asked, *ended], [], [])
-    for one in set(ready) - {asked}:
-        child, told = ended.pop(one)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+One = TypeVar("One", bound="Starter")
+Words = Sequence[str | bytes | os.PathLike[str]]
+
+
+class Child:
+    """What a Starter has started: what tests need of ``subprocess.Popen``, for no child of ours.
+
+    Streams that nobody was given are pipes. As a context manager it ends what still runs then.
+    """
+
+    def __init__(self, words: Words, ours: Sequence[int], told: int) -> None:
+        self.args = words
+        inlet, outlet, errors = ours
+        self.stdin: IO[bytes] | None = os.fdopen(inlet, "wb")
+        self.stdout: IO[bytes] = os.fdopen(outlet, "rb")
+        self.stderr: IO[bytes] = os.fdopen(errors, "rb")
+        self.returncode: int | None = None
+        self._told = told
+        self.pid = self._number(PATIENCE)
+
+    def _number(self, patience: float) -> int:
+        """Returns the next that is told of it: its number, then how it has ended."""
+        if not select.select([self._told], [], [], patience)[0]:
+            raise subprocess.TimeoutExpired([os.fspath(word) for word in self.args], patience)
+        line = b""
+        while not line.endswith(b"\n"):
+            piece = os.read(self._told, 1)
+            if not piece:
+                raise ChildProcessError("who has started it has ended, and nobody can say")
+            line += piece
+        return int(line)
+
+    def poll(self) -> int | None:
         try:
-            os.write(told, b"%d\\n" % status)
-        except BrokenPipeError:  # nobody waits any more
-            pass
-        os.close(told)
-        os.close(one)
-    if asked not in ready:
-        continue
-    said, given, _, _ = socket.recv_fds(asked, 1 << 17, 4)
-    if not said:
-        os._exit(0)
-    *streams, told = given
-    child = os.fork()
-    if not child:
-        break
-    for fd in streams:
-        os.close(fd)
-    os.write(told, b"%d\\n" % child)
-    ended[os.pidfd_open(child)] = child, told
-asked.close()
-for one, (_, other) in ended.items():
-    os.close(one)
-    os.close(other)
-os.close(told)
-for number, fd in enumerate(streams):
-    os.dup2(fd, number)
-    os.close(fd)
-words, place, environ, mask = pickle.loads(said)
-os.umask(mask)
-os.environ.clear()
-os.environb.update(environ)
-time.tzset()
-os.chdir(place)
-sys.argv[1:] = map(os.fsdecode, words)
-sys.path[0] = os.fsdecode(place)
-try:
-    main()
-except SystemExit as end:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(end.code or 0)  # taking the modules apart would cost as much as the command
-"""
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
 
+    def wait(self, timeout: float = PATIENCE) -> int:
+        if self.returncode is None:
+            self.returncode = self._number(timeout)
+        return self.returncode
 
-class Warm:
-    """The warm process of this test process; it ends when that does."""
+    def communicate(self, stdin: bytes = b"", timeout: float = PATIENCE) -> tuple[bytes, bytes]:
+        """Gives it its input, and returns what it wrote when it has ended."""
+        until = time.monotonic() + timeout
+        heard = {one.fileno(): bytearray() for one in (self.stdout, self.stderr)}
+        with selectors.DefaultSelector() as waiting:
+            for fd in heard:
+                waiting.register(fd, selectors.EVENT_READ)
+            if self.stdin is not None and not self.stdin.closed:
+                os.set_blocking(self.stdin.fileno(), False)
+                waiting.register(self.stdin.fileno(), selectors.EVENT_WRITE)
+            while waiting.get_map():
+                ready = waiting.select(max(0, until - time.monotonic()))
+                if not ready:
+                    said = map(bytes, heard.values())
+                    words = [os.fspath(word) for word in self.args]
+                    raise subprocess.TimeoutExpired(words, timeout, *said)
+                for key, _ in ready:
+                    if key.fd in heard:
+                        piece = os.read(key.fd, _PIECE)
+                        heard[key.fd] += piece
+                        gone = not piece
+                    else:
+                        stdin = _give(key.fd, stdin)
+                        gone = not stdin
+                    if gone:
+                        waiting.unregister(key.fd)
+                    if gone and key.fd not in heard:
+                        self._close_stdin()
+        self.wait(max(0, until - time.monotonic()))
+        out, err = map(bytes, heard.values())
+        return out, err
 
-    def __init__(self) -> None:
-        self._environ = dict(os.environb)
-        self._asks, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _WARM, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                cwd="/",
-                stdin=subprocess.PIPE,  # as those of the processes that come out of it
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-        self.owner = os.getpid()
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
-    def fits(self, environ: Mapping[bytes, bytes]) -> bool:
-        """Tells whether an interpreter started with these variables would be as the warm one is."""
-        return _of_python(environ) == _of_python(self._environ) and self._process.poll() is None
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
-    def run(
+    def close(self) -> None:
+        """Lets go of its streams."""
+        self._close_stdin()
+        self.stdout.close()
+        self.stderr.close()
+        if self._told >= 0:
+            os.close(self._told)
+            self._told = -1
+
+    def _close_stdin(self) -> None:
+        if self.stdin is not None:
+            try:
+                self.stdin.close()
+            except BrokenPipeError:
+                return
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
         self,
-        words: Sequence[str | bytes],
-        place: Path,
-        environ: Mapping[bytes, bytes],
-        stdin: bytes,
-        timeout: float,
-    ) -> tuple[int, bytes, bytes]:
-        """Runs takeback to its end; returns its status and what it wrote."""
-        mask = os.umask(0o077)
-        os.umask(mask)
-        words = [os.fsencode(word) for word in words]
-        said = pickle.dumps((words, os.fsencode(place), dict(environ), mask))
-        ends = [os.pipe() for _ in range(4)]
-        theirs = [ends[0][0], *(write for _, write in ends[1:])]
-        ours = [ends[0][1], *(read for read, _ in ends[1:])]
-        socket.send_fds(self._asks, [said], theirs)
-        for fd in theirs:
-            os.close(fd)
-        out, err, told = _talk(ours, stdin, time.monotonic() + timeout)
-        return int(told.split()[1]), out, err
-
-
-def _of_python(environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    return {k: v for k, v in environ.items() if k.startswith((b"PYTHON", b"LC_", b"LANG", b"LD_"))}
-
-
-def _talk(ends: Sequence[int], stdin: bytes, until: float) -> tuple[bytes, bytes, bytes]:
-    """Gives a process its input and hears it to its end."""
-    inlet, *outlets = ends
-    heard = {fd: bytearray() for fd in outlets}
-    os.set_blocking(inlet, False)
-    with selectors.DefaultSelector() as waiting:
-        for fd in outlets:
-            waiting.register(fd, selectors.EVENT_READ)
-        waiting.register(inlet, selectors.EVENT_WRITE)
-        while waiting.get_map():
-            ready = waiting.select(until - time.monotonic())
-            if not ready:
-                os.kill(int(bytes(heard[outlets[2]]).split()[0]), signal.SIGKILL)
-                raise TimeoutError(f"takeback did not end; it said {dict(heard)}")
-            for key, _ in ready:
-                if key.fd == inlet:
-                    stdin = _give(inlet, stdin)
-                    gone = not stdin
-                else:
-                    piece = os.read(key.fd, _PIECE)
-                    heard[key.fd] += piece
-                    gone = not piece
-                if gone:
-                    waiting.unregister(key.fd)
-                    os.close(key.fd)
-    out, err, told = (bytes(heard[fd]) for fd in outlets)
-    return out, err, told
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if self.poll() is None:
+                end_below(self.pid)
+                self.kill()
+                self.wait(PATIENCE)
+        finally:
+            self.close()
 
 
 def _give(inlet: int, stdin: bytes) -> bytes:
@@ -168,15 +152,140 @@ def _give(inlet: int, stdin: bytes) -> bytes:
         return b""
 
 
-_warm: list[Warm] = []
+class Starter:
+    """A process that others come out of; it ends when this object's end of its socket is closed.
+
+    ``warm`` says that it has the modules of takeback in memory.
+    """
+
+    def __init__(self, out_of: Starter | None = None) -> None:
+        self.owner = os.getpid()
+        self._one_at_a_time = threading.Lock()
+        self._asks, theirs = socket.socketpair()
+        with theirs:
+            if out_of is None:
+                self._environ = _plain()
+                self.warm = sys.platform.startswith("linux")
+                self._process: subprocess.Popen[bytes] | Child = subprocess.Popen(
+                    [sys.executable, "-c", _TEXT, str(theirs.fileno()), "warm" * self.warm],
+                    pass_fds=[theirs.fileno()],
+                    cwd="/",
+                    env=self._environ,
+                    stdin=subprocess.PIPE,  # as those of the processes that come out of it
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+            else:
+                self._environ, self.warm = out_of._environ, out_of.warm
+                self._process = out_of.start((), be="starter", pass_fds=[theirs.fileno()])
+        self.pid = self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """Ends it as nothing can be caught; what has come out of it goes on."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+
+    def close(self) -> None:
+        """Ends it, and waits until it has ended."""
+        self._asks.close()
+        with self._process:
+            self._process.wait(PATIENCE)
+
+    def fits(self, environ: Mapping[str, str]) -> bool:
+        """Tells whether an interpreter started with these variables would be as this one is."""
+        return self.warm and _of_python(environ) == _of_python(self._environ)
+
+    def start(
+        self,
+        words: Words,
+        *,
+        cwd: Path = Path("/"),
+        env: Mapping[str, str] | None = None,
+        be: str = "program",
+        pass_fds: Sequence[int] = (),
+    ) -> Child:
+        """Starts a program with pipes as its streams; or "takeback" or a "starter" out of memory.
+
+        A starter's last descriptor is its socket.
+        """
+        mask = os.umask(0o077)
+        os.umask(mask)
+        environ = os.environ if env is None else env
+        request = {
+            "be": be,
+            "words": [os.fsencode(word) for word in words],
+            "cwd": os.fsencode(cwd),
+            "environ": {os.fsencode(k): os.fsencode(v) for k, v in environ.items()},
+            "umask": mask,
+            "numbers": [0, 1, 2, *(range(3, 4) if be == "starter" else pass_fds)],
+        }
+        said = pickle.dumps(request)
+        told, tells = os.pipe()
+        streams = [os.pipe() for _ in range(3)]
+        theirs = [streams[0][0], *(write for _, write in streams[1:])]
+        ours = [streams[0][1], *(read for read, _ in streams[1:])]
+        with self._one_at_a_time:
+            length = len(said).to_bytes(starter.LENGTH)
+            socket.send_fds(self._asks, [length], [tells, *theirs, *pass_fds])
+            self._asks.sendall(said)
+        for fd in (tells, *theirs):
+            os.close(fd)
+        return Child(words, ours, told)
+
+    def run(
+        self,
+        words: Words,
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        input: bytes = b"",
+        timeout: float = PATIENCE,
+        check: bool = False,
+        be: str = "program",
+        pass_fds: Sequence[int] = (),
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Runs what ``start`` starts to its end, as ``subprocess.run`` does."""
+        with self.start(words, cwd=cwd, env=env, be=be, pass_fds=pass_fds) as child:
+            out, err = child.communicate(input, timeout=timeout)
+            done = subprocess.CompletedProcess([*words], child.wait(PATIENCE), out, err)
+        if check:
+            done.check_returncode()
+        return done
+
+
+def _of_python(environ: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in environ.items() if k.startswith(("PYTHON", "LC_", "LANG", "LD_"))}
+
+
+def _plain() -> dict[str, str]:
+    """Returns this environment without what a test has put there, or who started the tests.
+
+    It is seen above everything that comes out of the process: it must name no agent.
+    """
+    places = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return {**places, **_of_python(os.environ)}
+
+
+_warm: list[Starter] = []
 _one_at_a_time = threading.Lock()
 
 
-def warm() -> Warm | None:
-    """Returns the warm process, started on first use; None where there can be none."""
+def begun(found: list[One], begin: Callable[[], One]) -> One:
+    """Returns what was found if it still is this process's, and begins another one if not."""
+    if found and found[0].owner == os.getpid() and found[0].has_ended:
+        found.pop().close()
+    if not found or found[0].owner != os.getpid():
+        found[:] = [begin()]
+    return found[0]
+
+
+def warm() -> Starter | None:
+    """Returns what commands come out of, started on first use; None where there can be none."""
     if not sys.platform.startswith("linux"):
         return None
     with _one_at_a_time:
-        if not _warm or _warm[0].owner != os.getpid():
-            _warm[:] = [Warm()]
-        return _warm[0]
+        return begun(_warm, Starter)
