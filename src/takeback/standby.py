@@ -55,6 +55,7 @@ _LATER = (
     "takeback.git.child",
     "takeback.git.process",
     "takeback.events",
+    "takeback.gate.teller",
     "takeback.ops.catch_up",
     "takeback.ops.notes",
     "takeback.ops.predecessor",

@@ -30,7 +30,7 @@ from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from takeback.model.event import AgentEvent
 
@@ -122,14 +122,30 @@ class Teller(Value):
             )
         model = self.model
         if model is None:
+            self._refuse_of(next(self._others(session, event.agent), None), event)
             return event.replace(process=pid)
-        taken = [one for one in self._known() if one.session == session]
-        if taken and all(one.below is None for one in taken):
-            raise Refused(
-                f"{_NAMES[event.kind]} of {event.agent} was told by a tool of {model.agent}, whose "
-                f"session it is not {_of(model)}"
-            )
+        known = living(self.home, now=time.time())
+        if any(one.session == session and one.below is None for one in known):
+            self._refuse_of(model, event)
         return event.replace(process=pid, below=model.session, resume=())
+
+    def _others(self, session: str, agent: str) -> Iterator[Living]:
+        """Yields what else this process is, if another agent that is there has the session."""
+        if self.process is None or self.is_program:
+            return
+        known = living(self.home, now=time.time())
+        mine = [one for one in known if _is(one, self.process)]
+        theirs = (one for one in known if one.below is None and one not in mine)
+        if all(one.agent != agent for one in mine) and any(o.session == session for o in theirs):
+            yield from mine
+
+    def _refuse_of(self, who: Living | None, event: AgentEvent) -> None:
+        """Raises Refused for an event of a session that is somebody else's."""
+        if who is not None:
+            raise Refused(
+                f"{_NAMES[event.kind]} of {event.agent} was told by a tool of {who.agent}, whose "
+                f"session it is not {_of(who)}"
+            )
 
     def refuse_model(self) -> None:
         """Raises Refused if it is not the agent itself that asks."""
@@ -148,9 +164,6 @@ class Teller(Value):
         below = None if model is None else model.process
         one = Living(session, event.agent, place, self.process, below, self.is_program)
         note(self.home, one, now=time.time())
-
-    def _known(self) -> list[Living]:
-        return living(self.home, now=time.time())
 
 
 def _among(home: str, line: Iterable[Process]) -> tuple[Living, ...]:
