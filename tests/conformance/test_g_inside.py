@@ -14,9 +14,9 @@ import pytest
 
 from takeback import Takeback
 from takeback.adapters.launcher import write_launcher
-from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
+from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.model.policy import Overrides
 from tests.support.cli import Cli
 from tests.support.host import Host

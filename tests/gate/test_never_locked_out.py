@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.events import Speaker, hear
 from takeback.gate import asker
@@ -107,7 +106,9 @@ def holds(scene: Scene, workspace: Path, data: st.DataObject, *, most: int) -> N
     one = told(scene.pids, len(scene.tellers))
     for event in data.draw(st.lists(one, min_size=1, max_size=most)):
         where = other if event.pop("elsewhere") else workspace
-        speaker = Speaker("generic", "a test", process=scene.tellers[int(str(event.pop("through")))])
+        speaker = Speaker(
+            "generic", "a test", process=scene.tellers[int(str(event.pop("through")))]
+        )
         hear(speaker, lambda event=event, where=where: {**event, "cwd": str(where)})
     person = Asker(processes=(scene.person,))
     assert asker.who(os.environ, person).is_person
@@ -126,3 +127,13 @@ def test_a_person_outside_every_agent_is_taken_for_one(
     scene: Scene, workspace: Path, data: st.DataObject
 ) -> None:
     holds(scene, workspace, data, most=4)
+
+
+@pytest.mark.long
+@pytest.mark.bound(1800)
+@settings(max_examples=2_000, deadline=None, suppress_health_check=_SLOW)
+@given(data=st.data())
+def test_a_person_is_never_taken_for_a_model(
+    scene: Scene, workspace: Path, data: st.DataObject
+) -> None:
+    holds(scene, workspace, data, most=8)

@@ -44,6 +44,7 @@ SLOW = (
     "contract/test_example.py",
     "crash/",
     "examples/",
+    "gate/",
     "git/test_bounds.py",
     "git/test_pack.py",
     "git/test_packs.py",

@@ -81,6 +81,8 @@ class SessionEntry(Value):
     newest: Turn | None
     disagrees: str | None = None
     """What takeback did to the files that the session's conversation does not know about."""
+    below: str | None = None
+    """The session of the agent that started this one's, or whose model told of it: its doing."""
 
 
 def sessions(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[SessionEntry]:
@@ -106,12 +108,14 @@ def disagreeing(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Se
 def _entry(
     ledger: Ledger, session: Session, where: str | None, states: Mapping[str, TurnState]
 ) -> SessionEntry:
+    newest = ledger.by_id(session.newest)
     return SessionEntry(
         session,
         questions.newest_number(ledger, session.id),
         ledger.count_of(session.id, without=(UNDO,)),
         as_it_stands(questions.newest_turn(ledger, session.id), states),
         where,
+        None if newest is None else newest.below,
     )
 
 

@@ -112,6 +112,7 @@ def timeline_entry(entry: TimelineEntry) -> Document:
         "deleted": entry.deleted,
         "complete": checkpoint.complete,
         "late": checkpoint.late,
+        "below": checkpoint.below,
         "amid": checkpoint.amid,
         "expired": _moment(checkpoint.expired),
         "abandoned": entry.abandoned,
@@ -316,6 +317,7 @@ def session(entry: SessionEntry) -> Document:
         "state": None if entry.newest is None else entry.newest.state,
         "prompt": None if entry.newest is None else entry.newest.prompt,
         "disagrees": entry.disagrees,
+        "below": entry.below,
     }
 
 

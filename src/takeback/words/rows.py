@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMPLETE, INCOMPLETE = "✓", "!"
 """The badge of a checkpoint; an incomplete one has the word, too."""
 TESTS_PASSED = "tests passed"
+BY_A_MODEL = "begun by a model"
 """What every face says of files at which tests are known to have passed."""
 ABANDONED = "abandoned"
 """What every face says of a turn before which its agent has gone back by itself."""
@@ -74,8 +75,8 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
 
 
 def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns the other remarks on a row: expired, incomplete, amid, green, running, abandoned,
-    taken back.
+    """Returns the other remarks on a row: expired, incomplete, amid, begun by a model, green,
+    running, abandoned, taken back.
 
     ``state`` is that of the turn that begins there, if one does.
     """
@@ -88,6 +89,8 @@ def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> l
         words.append("incomplete")
     if entry is not None and entry.checkpoint.late:
         words.append("late")
+    if entry is not None and entry.checkpoint.below is not None:
+        words.append(BY_A_MODEL)
     if entry is not None and entry.tests is not None and entry.tests.passed:
         words.append(TESTS_PASSED)
     if state is not None and state != ENDED:

@@ -46,6 +46,8 @@ def session_line(entry: SessionEntry, paint: Paint, now: float) -> str:
     if session.parent is not None:
         where = f" in {shown(session.root)}" if session.root else ""
         words.append(f"from {session.parent}{where}")
+    if entry.below is not None:
+        words.append(f"begun by {shown(entry.below)}")
     if entry.disagrees is not None:
         words.append(paint.warning(f"files are at {shown(entry.disagrees)}"))
     return "  ".join(words)

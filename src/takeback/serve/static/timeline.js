@@ -153,6 +153,7 @@ function badge(turn) {
   if (turn.expired) return el("span", { class: "chip" }, "files expired");
   if (turn.state === "unfinished") return el("span", { class: "chip warn" }, "unfinished");
   if (!turn.complete) return el("span", { class: "chip warn" }, "incomplete");
+  if (turn.below) return el("span", { class: "chip" }, "begun by a model");
   return turn.late ? el("span", { class: "chip warn" }, "late") : null;
 }
 
