@@ -29,6 +29,7 @@ ABOUT = {
     "testing": "what every agent has to fulfil, as tests, for other packages too",
     "app": "Takeback: wires everything, the public Python API",
     "agents": "what a package with an agent of its own imports",
+    "gate": "who asks, and who tells: a person, a model, or nobody knows",
     "adapters": "what knows one agent: its events, its transcript, its resume line",
     "ops": "one use case a file: capture plan rewind undo recover timeline ...",
     "store": "snapshots' bytes",

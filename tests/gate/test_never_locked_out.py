@@ -100,25 +100,31 @@ def told(pids: tuple[int, ...], count: int) -> st.SearchStrategy[dict[str, objec
     )
 
 
+def tell(scene: Scene, where: Path, event: dict[str, object], through: int) -> None:
+    told = {**event, "cwd": str(where)}
+    hear(Speaker("generic", "a test", process=scene.tellers[through]), lambda: told)
+
+
+def check(tb: Engine) -> None:
+    """Fails unless whoever asks may take back, switch off and forget."""
+    plan = tb.plan(tb.checkpoint().checkpoint, scope="files")
+    assert INSIDE_TURN not in [one.code for one in plan.refused]
+    for what in ("off", "forget", "a prune"):
+        tb.refuse_inside(what)
+
+
 def holds(scene: Scene, workspace: Path, data: st.DataObject, *, most: int) -> None:
     other = workspace.parent / "other"
     other.mkdir(exist_ok=True)
     one = told(scene.pids, len(scene.tellers))
     for event in data.draw(st.lists(one, min_size=1, max_size=most)):
         where = other if event.pop("elsewhere") else workspace
-        speaker = Speaker(
-            "generic", "a test", process=scene.tellers[int(str(event.pop("through")))]
-        )
-        hear(speaker, lambda event=event, where=where: {**event, "cwd": str(where)})
+        tell(scene, where, event, int(str(event.pop("through"))))
     person = Asker(processes=(scene.person,))
     assert asker.who(os.environ, person).is_person
     for place in (workspace, other):
         with Engine.open(place) as tb:
-            made = tb.checkpoint().checkpoint
-            plan = tb.for_asker(person, lambda tb, to=made: tb.plan(to, scope="files"))
-            assert INSIDE_TURN not in [one.code for one in plan.refused]
-            for what in ("off", "forget", "a prune"):
-                tb.for_asker(person, lambda tb, what=what: tb.refuse_inside(what))
+            tb.for_asker(person, check)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
