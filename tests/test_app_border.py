@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback import Takeback, durable
 from takeback.app.border import guarded
 from takeback.errors import Bug, CaptureFailed, TakebackError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import AgentEvent
 from takeback.ops.receive import Delivery
+from tests.support.faults import Faults
 from tests.support.processes import lock_holder
 
 CALLS: list[Callable[[Takeback, Checkpoint], object]] = [
@@ -191,6 +192,19 @@ def test_what_is_guarded_raises_errors_of_ours_only() -> None:
     with pytest.raises(TypeError):  # the caller's own mistake
         one.fails()  # type: ignore[call-arg]
     assert Guarded.fails.__doc__ == "Raises what it is given."
+
+
+def test_a_bug_in_what_writes_is_told_although_nothing_of_it_can_be_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(Faults):
+        def step(self, name: str) -> None:
+            raise ZeroDivisionError(name)
+
+    monkeypatch.setattr(durable, "faults", Broken())
+    with pytest.raises(Bug, match="This is a bug in takeback: ValueError: odd thing") as raised:
+        Guarded().prop  # noqa: B018
+    assert "run it again with -v" in str(raised.value.hint)
 
 
 def test_closed_twice_it_closes_no_descriptor_of_others(workspace: Path) -> None:

@@ -36,12 +36,16 @@ def guarded(cls: C) -> C:
 
 
 def bug(error: Exception) -> Bug:
-    """Returns what is told of a bug: one line, which names the file that has the rest."""
+    """Returns what is told of a bug: one line, which names the file that has the rest, if any."""
     if isinstance(error, Bug):
         return error
-    from takeback.store.log import keep_trace
+    try:
+        from takeback.store.log import keep_trace
 
-    return Bug(error, keep_trace(error))
+        kept = keep_trace(error)
+    except Exception:  # noqa: BLE001 - the bug may be in what writes; it is told all the same
+        kept = ""
+    return Bug(error, kept)
 
 
 def keep_bugs_of_threads() -> None:
