@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from takeback import durable
 from takeback.errors import TimedOut
 from takeback.events import Speaker, hear
 from takeback.model import event as events
@@ -13,6 +16,7 @@ from takeback.model.event import AgentEvent
 from takeback.ops.receive import (
     Delivery,
     Patience,
+    Received,
     await_rounds,
     has_waiting,
     is_first_left,
@@ -21,6 +25,7 @@ from takeback.ops.receive import (
 )
 from tests.support.cli import Cli
 from tests.support.engine import Heard, opened
+from tests.support.faults import Faults
 from tests.support.journey import write_files
 
 
@@ -111,3 +116,45 @@ def test_who_comes_while_the_first_capture_goes_on_does_not_wait_for_it_nor_stan
         ("second", True),
     ]
     assert cli.ok("cat", str(second["id"]), "file0").stdout == "before the second prompt"
+
+
+class Comings(Faults):
+    """Lets another event come, which does not get the lock, before a step of each of these names.
+
+    The first may be any while the lock is held, the others that one which was read is removed.
+    """
+
+    def __init__(self, names: list[str], come: Callable[[], None]) -> None:
+        super().__init__()
+        self._next = names
+        self._come = come
+
+    def step(self, name: str) -> None:
+        if self._next[:1] == [name]:
+            self._next.pop(0)
+            durable.faults = None
+            self._come()
+            durable.faults = self
+
+
+def test_what_comes_while_others_are_recorded_is_recorded_too(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time, who comes finds the lock held, and who holds it has read already who waits."""
+    sessions = iter(("s2", "s3", "s4", "s5"))
+
+    def come() -> None:
+        told = prompt_of(workspace).replace(session=next(sessions))
+        with opened(workspace) as other:
+            delivery = Delivery(other.clock.now(), 0)
+            assert receive(other, told, delivery=delivery) == Received(waiting=True)
+
+    with opened(workspace) as context:
+        coming = Comings(["rename", "unlink", "unlink", "unlink"], come)
+        monkeypatch.setattr(durable, "faults", coming)
+        receive(context, prompt_of(workspace), delivery=Delivery(context.clock.now(), 1))
+        monkeypatch.setattr(durable, "faults", None)
+        assert next(sessions, None) is None, "not all have come"
+        assert not has_waiting(context)
+    prompts = [line["session"].rpartition("-")[2] for line in Cli(workspace).log("--all")]
+    assert sorted(prompts) == ["s1", "s2", "s3", "s4", "s5"]

@@ -177,13 +177,20 @@ def take_waiting(context: Context, *, wait: float = 0.0) -> int:
     """Records the waiting events, unless another process has the lock: then that one does.
 
     A process that leaves an event tries this afterwards, and one that releases the lock looks once
-    more, so no event is left behind because each thought that the other would see it.
+    more, also after this, so no event is left behind because each thought that the other would see
+    it. What cannot be read stays.
     """
-    try:
-        with context.locked(wait=wait) as locked:
-            return record_waiting(locked)
-    except InUse:
-        return 0
+    taken = 0
+    while has_waiting(context):
+        try:
+            with context.locked(wait=0.0 if taken else wait) as locked:
+                recorded = record_waiting(locked)
+        except InUse:
+            break
+        if not recorded:
+            break
+        taken += recorded
+    return taken
 
 
 def await_rounds(context: Context, *, wait: float) -> bool:
