@@ -20,6 +20,7 @@ from takeback.model.checkpoint import Checkpoint
 from tests.support.lanes import shares
 from tests.support.processes import wait_for
 from tests.support.standby import Agent, alive, children, clients, spare_of
+from tests.support.warm import Child
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="there is a standby on Linux only"
@@ -67,14 +68,9 @@ class Working(Agent):
     def before_tool(self, tool: str = "shell") -> None:
         self.call(self.payload("tool_before", tool), word=handover.BESIDE)
 
-    def starts(self, kind: str, tool: str = "shell") -> subprocess.Popen[bytes]:
+    def starts(self, kind: str, tool: str = "shell") -> Child:
         """Calls the hook and does not wait for it."""
-        hook = subprocess.Popen(
-            [self.launcher, "generic", handover.BESIDE],
-            stdin=subprocess.PIPE,
-            cwd=self.workspace,
-            env=self.environ,
-        )
+        hook = self.start(handover.BESIDE)
         assert hook.stdin is not None
         try:
             hook.stdin.write(self.payload(kind, tool))

@@ -17,6 +17,7 @@ import pytest
 
 from takeback import handover
 from takeback.doorkeeper import Talk, listen_for_names
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.processes import wait_for
@@ -106,14 +107,8 @@ class Knocking:
         event = self.agent.event(cwd=str(self.other), prompt="from outside")
         package = str(self.agent.package.parent)
         said = json.dumps({**self.environ, **more})
-        done = subprocess.run(
-            [*before, sys.executable, "-c", _KNOCK, package, str(self.door), how, said],
-            input=event,
-            capture_output=True,
-            cwd=self.agent.workspace,
-            check=False,
-            timeout=60,
-        )
+        words = [*before, sys.executable, "-c", _KNOCK, package, str(self.door), how, said]
+        done = usual_agent().run(words, input=event, cwd=self.agent.workspace)
         return done.stdout.decode() + done.stderr.decode()
 
     def has_gone(self) -> None:

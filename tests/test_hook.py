@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.model.event import PROMPT, AgentEvent
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.engine import settle
 from tests.support.journey import write_files
@@ -48,13 +48,8 @@ def event(kind: str, session: str = "s1", **fields: Any) -> bytes:
 
 
 def imported(workspace: Path, program: str, stdin: bytes = b"") -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-I", "-c", program],
-        cwd=workspace,
-        input=stdin,
-        capture_output=True,
-        check=True,
-    )
+    words = [sys.executable, "-X", "importtime", "-I", "-c", program]
+    done = usual_agent().run(words, cwd=workspace, input=stdin, check=True)
     lines = [line for line in done.stderr.decode().splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip() for line in lines[1:]}
 

@@ -17,10 +17,12 @@ from pathlib import Path
 import pytest
 
 from takeback.adapters import launcher
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
-from tests.support.processes import Started, wait_for
+from tests.support.processes import wait_for
 from tests.support.standby import Agent, alive, children, clients, spare_of
 from tests.support.unprivileged import unprivileged
+from tests.support.warm import Child
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="looks at processes through /proc"
@@ -93,9 +95,7 @@ def test_an_agent_does_not_wait_for_a_standby_that_hangs(attended: Agent, worksp
     Cli(workspace, env={"TAKEBACK_HOME": str(attended.home)}).ok("config", "hook_seconds", "1")
     attended.prompt()  # the next spare knows of it
     standby = attended.standby()
-    words = [attended.launcher, "generic"]
-    hook = subprocess.Popen(words, cwd=workspace, env=attended.environ, stdin=subprocess.PIPE)
-    try:
+    with attended.start() as hook:
         wait_for(lambda: reading_with(hook, standby))
         [spare] = reading_with(hook, standby)
         os.kill(spare, signal.SIGSTOP)
@@ -103,17 +103,14 @@ def test_an_agent_does_not_wait_for_a_standby_that_hangs(attended: Agent, worksp
         hook.stdin.write(attended.event())
         hook.stdin.close()
         assert hook.wait(30) == 0
-    finally:
-        hook.kill()
-        hook.wait(30)
-        for child in children(standby):
-            os.kill(child, signal.SIGCONT)
+    for child in children(standby):
+        os.kill(child, signal.SIGCONT)
     wait_for(lambda: attended.log() == ["p1", "p2", "p3"])
     [failure] = attended.failures()
     assert "the standby was not done in time; its agent went on" in failure
 
 
-def reading_with(hook: subprocess.Popen[bytes], standby: int) -> list[int]:
+def reading_with(hook: Child, standby: int) -> list[int]:
     """Returns the spares that have the hook's input."""
     its = os.readlink(f"/proc/{hook.pid}/fd/0")
     found = []
@@ -262,13 +259,7 @@ def test_one_that_hangs_is_passed_over_and_takes_nothing_later(attended: Agent) 
 def test_one_that_dies_at_work_stops_no_agent_and_is_told(attended: Agent) -> None:
     standby = attended.standby()
     spare = spare_of(standby)
-    with Started(
-        [attended.launcher, "generic"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=attended.workspace,
-        env=attended.environ,
-    ) as hook:
+    with attended.start() as hook:
         wait_for(lambda: spare not in _waiting(standby, spare))
         os.kill(spare, signal.SIGKILL)
         assert hook.wait(timeout=_PATIENCE) == 0
@@ -383,12 +374,11 @@ def test_an_event_imports_nothing_that_the_standby_has_not(
     agent.prompt()
     (workspace / "b").write_text("new")
     tools = [{"name": "Write", "kind": "edit", "paths": ["a"]}]
-    done = subprocess.run(
+    done = usual_agent().run(
         [sys.executable, "-c", IMPORTS],
         input=agent.event(event=kind, tools=tools, turn="1"),
         cwd=workspace,
         env={**agent.environ, "TAKEBACK_HOME": str(agent.home)},
-        capture_output=True,
         check=True,
     )
     assert done.stdout.split() == []

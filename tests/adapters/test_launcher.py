@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from takeback.adapters import launcher
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.sealed import end_standby
 
@@ -34,14 +35,9 @@ def path(home: Path) -> Path:
 
 def called(path: Path, agent: str, payload: bytes, cwd: Path) -> subprocess.CompletedProcess[bytes]:
     """Calls the launcher as agents do: by a shell, with a command from their settings."""
-    return subprocess.run(
-        ["sh", "-c", launcher.command_for(agent, str(path.parents[1]))],
-        input=payload,
-        cwd=cwd,
-        env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]},
-        capture_output=True,
-        check=False,
-    )
+    environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
+    words = ["sh", "-c", launcher.command_for(agent, str(path.parents[1]))]
+    return usual_agent().run(words, input=payload, cwd=cwd, env=environ)
 
 
 def silent(done: subprocess.CompletedProcess[bytes]) -> bool:
@@ -118,8 +114,7 @@ def test_however_it_is_called_no_agent_is_stopped(
     command = [str(path), *words.get(odd, ["generic"])]
     if odd == "a relative path":
         command[0] = os.path.relpath(path, workspace)
-    done = subprocess.run(command, input=b"{}", cwd=workspace, capture_output=True, check=False)
-    assert silent(done)
+    assert silent(usual_agent().run(command, input=b"{}", cwd=workspace))
 
 
 def test_a_second_time_nothing_is_written(path: Path, home: Path) -> None:

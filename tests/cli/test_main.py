@@ -288,16 +288,8 @@ def test_not_even_a_broken_installation_shows_a_traceback(
     folder.mkdir()
     gone = "import sys\nsys.modules['takeback.cli'] = sys.modules['takeback.hook'] = None\n"
     (folder / "sitecustomize.py").write_text(gone)
-    done = subprocess.run(
-        story.cli.argv(*words),
-        cwd=story.workspace,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
+    done = story.cli.run(*words, env={"PYTHONPATH": str(folder)})
+    assert done.status == status, str(done)
     first, *rest = done.stderr.splitlines()
     assert first.startswith("Error: This is a bug in takeback: ModuleNotFoundError: ")
     assert [line.partition(" ")[0] for line in rest] == ["Hint:"]

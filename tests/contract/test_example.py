@@ -6,13 +6,13 @@ import inspect
 import json
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from takeback.adapters import find_agent
+from tests.support.agent import usual_agent
 from tests.support.journey import write_files
 from tests.support.packages import (
     EXAMPLE,
@@ -47,12 +47,10 @@ class Scribe:
         settings = json.loads((self.folder / "settings.json").read_text())
         about = {"what": what, "session": SESSION, "turn": turn, "text": text}
         payload = {**about, "directory": str(self.workspace), "file": str(self.file)}
-        done = subprocess.run(
-            settings["hook"],
-            shell=True,
+        done = usual_agent().run(
+            ["sh", "-c", settings["hook"]],
             cwd=self.workspace,
             input=json.dumps(payload).encode(),
-            capture_output=True,
             check=True,
         )
         assert done.stderr == b""

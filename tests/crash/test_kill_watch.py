@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from tests.support.engine import settle
 from tests.support.lanes import shares
 from tests.support.second_look import Rounds
 from tests.support.standby import children
+from tests.support.warm import Child
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="there is a standby on Linux only"
@@ -67,14 +67,9 @@ def test_whoever_is_killed_no_snapshot_is_wrong_and_nobody_hangs(
     assert agent.misses()[2] == b"0"
 
 
-def started(agent: Rounds) -> subprocess.Popen[bytes]:
+def started(agent: Rounds) -> Child:
     """Calls the hook at the end of a round, and does not wait for it."""
-    hook = subprocess.Popen(
-        [agent.launcher, "generic"],
-        stdin=subprocess.PIPE,
-        cwd=agent.workspace,
-        env=agent.environ,
-    )
+    hook = agent.start()
     assert hook.stdin is not None
     hook.stdin.write(agent.payload())
     hook.stdin.close()

@@ -13,6 +13,7 @@ import pytest
 
 import takeback
 from takeback.adapters import launcher
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 
 PLUGIN = Path(takeback.__file__).parent / "integrations" / "claude" / "hooks" / "hooks.json"
@@ -62,7 +63,9 @@ def test_hooks_run_no_git_of_the_workspace(
     for number in range(3):  # by the hook itself, then by the standby
         (workspace / f"name.{number}").write_text("x")
         env = {**os.environ, **planted}
-        subprocess.run([hook, "claude"], input=prompt(workspace), env=env, check=True)
+        usual_agent().run(
+            [hook, "claude"], input=prompt(workspace), cwd=workspace, env=env, check=True
+        )
         assert not witness.exists()
     assert len(cli.ok("--json", "log").json_lines) == 3
 
@@ -153,7 +156,7 @@ def test_the_plugin_runs_no_takeback_of_the_project(
     elsewhere.mkdir()
     hooks = json.loads(PLUGIN.read_text())["hooks"]
     for command in (h["command"] for event in hooks.values() for e in event for h in e["hooks"]):
-        done = subprocess.run(
+        done = usual_agent().run(
             ["sh", "-c", command],
             cwd=workspace if variable == "PWD" else elsewhere,
             env={
@@ -162,8 +165,6 @@ def test_the_plugin_runs_no_takeback_of_the_project(
                 **({variable: str(workspace)} if variable != "PWD" else {}),
             },
             input=b"{}",
-            capture_output=True,
-            check=False,
         )
         assert done.returncode == 0
         assert not witness.exists()

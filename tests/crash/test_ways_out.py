@@ -21,6 +21,7 @@ import pytest
 
 from takeback import handover
 from takeback.store.namespace import session_id
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.sandbox import closed, landlocked
@@ -65,14 +66,8 @@ class Prison:
 
     def shell(self, script: str, **env: str) -> None:
         """Runs a script as the model's tool, which may fail as it likes."""
-        subprocess.run(
-            [*self.inside, "sh", "-c", script],
-            cwd=self.workspace,
-            env={**self.agent.environ, **env},
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
+        words = [*self.inside, "sh", "-c", script]
+        usual_agent().tool(words, cwd=self.workspace, env={**self.agent.environ, **env})
 
     def plant(self, *names: str) -> None:
         """Puts programs into the project that leave a mark outside and then do their work."""

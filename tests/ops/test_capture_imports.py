@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.agent import usual_agent
 from tests.support.engine import settle
 
 CHECKPOINT = "from takeback import Takeback; Takeback.open('.').checkpoint()"
@@ -33,7 +33,7 @@ GOLDEN = [
 """Modules beyond those of bare Python, of every version. A longer list is a slower hook."""
 
 GOLDEN_OF_A_HOOK = {*GOLDEN, "encodings.latin_1"}
-"""What an event may import at most: one of an agent's process too, whose start is looked up."""
+"""What an event may import at most: it looks up who tells it."""
 
 TOO_SLOW = [
     "asyncio",
@@ -60,17 +60,10 @@ TOO_SLOW = [
 
 
 def imported(workspace: Path, program: str, stdin: str = "") -> set[str]:
-    """Runs a program in the workspace and returns all modules that it imports."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-I", "-c", program],
-        cwd=workspace,
-        env=os.environ,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    """Has an agent run a program in the workspace and returns all modules that it imports."""
+    words = [sys.executable, "-X", "importtime", "-I", "-c", program]
+    done = usual_agent().run(words, cwd=workspace, input=stdin.encode(), check=True)
+    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip() for line in lines[1:]}
 
 
@@ -109,9 +102,7 @@ def modules_of_a_hook(workspace: Path, tmp_path: Path, request: pytest.FixtureRe
     def event(kind: str, turn: int) -> str:
         tools = [{"name": "Edit", "kind": "edit", "paths": ["a"]}]
         told = {"event": kind, "session": "s1", "agent": "mine", "turn": str(turn), "prompt": "x"}
-        return json.dumps(
-            {**told, "transcript": str(transcript), "pid": os.getpid(), "tools": tools}
-        )
+        return json.dumps({**told, "transcript": str(transcript), "tools": tools})
 
     for kind in ("session_start", "prompt", "turn_end", "prompt"):
         imported(workspace, HOOK, event(kind, 2))

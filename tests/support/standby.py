@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ import pytest
 
 from takeback import handover
 from takeback.adapters import launcher
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.lanes import later
 from tests.support.processes import wait_for
+from tests.support.warm import Child
 
 # What a hook has to import before it can hand anything over.
 _CLIENT = ("__init__.py", "__main__.py", "c_modules.py", "handover.py", "ownership.py")
@@ -78,18 +79,15 @@ class Agent:
         return self._run([*before, *command], event, {"env": where})
 
     def _run(self, words: list[str], event: bytes, options: dict[str, Any]) -> bytes:
-        done = subprocess.run(
-            words,
-            input=event,
-            cwd=self.workspace,
-            env={**self.environ, **options.pop("env", {})},
-            capture_output=True,
-            check=False,
-            timeout=60,
-            **options,
-        )
+        env = {**self.environ, **options.pop("env", {})}
+        done = usual_agent().run(words, input=event, cwd=self.workspace, env=env, **options)
         assert (done.returncode, done.stderr) == (0, b"")
-        return bytes(done.stdout)
+        return done.stdout
+
+    def start(self, *more: str) -> Child:
+        """Calls the launcher, and does not wait for it."""
+        words = [self.launcher, "generic", *more]
+        return usual_agent().start(words, cwd=self.workspace, env=self.environ)
 
     def prompt(self, **fields: Any) -> None:
         assert self.call(self.event(**fields)) == b""
