@@ -230,6 +230,21 @@ def test_a_model_looks_into_no_other_workspace(model: Model, cli: Cli, tmp_path:
     refused(model.run("apply", "turn:1", "--to", str(secret), "--yes"))
 
 
+def test_a_model_looks_nowhere_by_a_home_of_its_own(
+    model: Model, own: AgentProcess, cli: Cli, tmp_path: Path
+) -> None:
+    secret = tmp_path / "keys"
+    secret.mkdir()
+    (secret / "id_rsa").write_text("SECRET")
+    words = ["-C", str(secret), "checkpoint"]
+    env = {"TAKEBACK_HOME": str(tmp_path / "own")}
+    # The agent's own environment has the person's home; so has what is above the tests.
+    home = os.environ["TAKEBACK_HOME"]
+    above = ["env", f"TAKEBACK_HOME={home}", "sh", "-c", '"$@"; exit $?', "sh", "env"]
+    changed = [*above, *(f"{k}={v}" for k, v in env.items()), *map(str, cli.argv(*words))]
+    assert "is not looked into" in refused(model.call(changed))
+
+
 def test_an_event_of_a_model_makes_no_workspace(model: Model, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()

@@ -27,7 +27,7 @@ import time
 from contextlib import closing
 
 from takeback import adapters
-from takeback.errors import Refused, TakebackError
+from takeback.errors import Refused, TakebackError, UsageError
 from takeback.gate import peers
 from takeback.gate.living import Living, living
 from takeback.model import turn as moments
@@ -38,7 +38,7 @@ from takeback.model.value import Value
 from takeback.ops import processes, running
 from takeback.ops.preconditions import called_from
 from takeback.ops.running import RunningTurn
-from takeback.paths import takeback_home
+from takeback.paths import home_named, takeback_home
 from takeback.store import location as locations
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.store import Store
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from takeback.gate.peers import Connection
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.model.session import Process
     from takeback.ops.processes import Ancestor
 
 _REAPERS = frozenset(("init", "systemd"))
@@ -147,16 +146,16 @@ def who(environ: Mapping[str, str], asker: Asker = ITSELF) -> Who:
 
     Of several processes that hold one connection, one below an agent is enough.
     """
-    home, now = takeback_home(environ), time.time()
-    lines = _lines(asker)
-    known = living(home, now=now)
+    home, lines = takeback_home(environ), _lines(asker)
     seen = [one.process for _, line in lines for one in line]
+    above = [processes.variables(one.pid) for one in seen]
+    known = _living(home, above)
     found = {
         one: None
         for one in known
         if one.process is not None and any(processes.is_same(one.process, each) for each in seen)
     }
-    named, marked = _named(environ, asker, seen)
+    named, marked = _named(environ, asker, above)
     found.update(
         (one, None) for one in known if one.session in named or _is_marked(one, marked, found)
     )
@@ -177,6 +176,21 @@ def who(environ: Mapping[str, str], asker: Asker = ITSELF) -> Who:
     return Who((), presumed.replace(presumed=True), presumed=True)
 
 
+def _living(home: str, above: Iterable[Mapping[str, str]]) -> list[Living]:
+    """Returns the agents that are there in a home, and in each that a process above has.
+
+    A tool may have chosen another home; its agent has that of the person who started it.
+    """
+    homes = {home: None}
+    for environ in above:
+        try:
+            homes[home_named(environ)] = None
+        except UsageError:  # it names none
+            continue
+    now = time.time()
+    return [one for each in homes for one in living(each, now=now)]
+
+
 def _lines(asker: Asker) -> list[tuple[int, list[Ancestor]]]:
     """Returns this process and those above it, and those at the other end of a connection."""
     if asker.through is not None:
@@ -190,7 +204,7 @@ def _is_waived() -> bool:
 
 
 def _named(
-    environ: Mapping[str, str], asker: Asker, above: Iterable[Process]
+    environ: Mapping[str, str], asker: Asker, above: Iterable[Mapping[str, str]]
 ) -> tuple[set[SessionId], set[str]]:
     """Returns the sessions and the agents that variables tell of, here and in what is above.
 
@@ -200,7 +214,7 @@ def _named(
         return set(), set()
     among = adapters.all_agents()
     own = [] if _is_waived() else [environ]
-    known = [*own, *(processes.variables(one.pid) for one in above)]
+    known = [*own, *above]
     sessions = {one for each in known for one in adapters.calling_sessions(each, among)}
     agents = {one for each in known for one in adapters.calling_agents(each, among)}
     return sessions, agents
