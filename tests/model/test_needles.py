@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from takeback.model.needles import Needles, blank
+from takeback.model.needles import Needles, blank, merged
 from takeback.store.conversation import PIECE
+from tests.support.escaped import escaped
 
 FOUND_IN = [
     # the secret, a text that quotes it, the same without it
@@ -30,6 +34,111 @@ FOUND_IN = [
 @pytest.mark.parametrize(("secret", "text", "blanked"), FOUND_IN)
 def test_a_quote_becomes_as_many_stars(secret: bytes, text: bytes, blanked: bytes) -> None:
     assert Needles.of([secret]).blanked(text) == blanked
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        rb"hunter2\/is<my&password",  # PHP
+        rb"hunter2/is\u003cmy\u0026password",  # Go
+        rb"hunter2/is\u003Cmy\u0026password",
+        rb"hunter2\\/is\\u003cmy&password",
+        rb"hunter2\\\/is\\\\u003cmy\\\\\\\\u0026password",
+        rb"\u0068unter2/is<my&password",
+        rb"\u005cu0068unter2/is<my&password",
+    ],
+)
+def test_a_quote_is_found_however_a_program_escapes_it(quote: bytes) -> None:
+    needles = Needles.of([b"TOKEN=hunter2/is<my&password\n"])
+    assert needles.blanked(b'{"text":"' + quote + b'"}') == b'{"text":"%s"}' % (b"*" * len(quote))
+
+
+@pytest.mark.parametrize(
+    "content", [rb'{"key": "hunter2\/is\u003cmine"}', rb'["", "a:\"hunter2\\/is\\u003cmine\""]']
+)
+def test_a_secret_that_is_escaped_in_its_own_file_is_found_as_it_is_meant(content: bytes) -> None:
+    assert Needles.of([content]).blanked(b"say hunter2/is<mine.") == b"say ***************."
+
+
+def test_what_looks_like_the_secret_behind_a_backslash_leaves_json() -> None:
+    data = json.dumps({"text": "one\nhunter2-hunter2"}).encode()
+    made = Needles.of([b"nhunter2-hunter2"]).blanked(data)
+    assert json.loads(made) == {"text": "one" + "*" * 17}
+
+
+LETTERS = st.sampled_from("abcxyzABCXYZ0189_-")
+ANYTHING = st.text(
+    st.one_of(
+        LETTERS, st.sampled_from('"\\/<&u\t éя€😀\x7f'), st.characters(exclude_categories=["C"])
+    ),
+    max_size=30,
+)
+AROUND = st.text(st.sampled_from('GHJK {}:"/<\né😀'), max_size=60)
+
+
+@st.composite
+def secrets(draw: st.DrawFn) -> str:
+    middle = draw(ANYTHING.filter(lambda text: len(text.splitlines()) < 2))
+    return f"q{draw(LETTERS)}{middle}{draw(st.text(LETTERS, min_size=10, max_size=20))}q"
+
+
+def in_pieces(needles: Needles, data: bytes, random: Random) -> list[tuple[int, int]]:
+    """Returns where they occur in a text that is read in pieces of any size."""
+    found: list[tuple[int, int]] = []
+    head, at = b"", 0
+    while at < len(data):
+        size = random.choice((1, 7, 40, 1000))
+        spans, head = needles.look(head, data[at : at + size])
+        found += [(at + start, at + end) for start, end in spans]
+        at += size
+    return merged(found)
+
+
+@given(
+    secrets(),
+    AROUND,
+    AROUND,
+    st.integers(0, 3),
+    st.integers(0, 2),
+    st.sampled_from([0, 0.05, 0.5, 1]),
+    st.randoms(use_true_random=False),
+)
+def test_exactly_the_bytes_that_mean_the_secret_are_found(
+    secret: str, before: str, after: str, times: int, own: int, numbers: float, random: Random
+) -> None:
+    first, quote, last = (
+        escaped(text, times, random, numbers=numbers).encode()
+        for text in (f"{before}X", secret, f"X{after}")
+    )
+    file = escaped(f'key: "{escaped(secret, 1, random)}"', own - 1, random) if own else secret
+    needles = Needles.of([file.encode()])
+    data = first + quote + last
+    expected = [(len(first), len(first) + len(quote))]
+    assert needles.spans(data) == expected
+    assert in_pieces(needles, data, random) == expected
+    assert needles.are_in(data)
+    made = needles.blanked(data)
+    for _ in range(times):
+        made = json.loads(b'"' + made + b'"', strict=False).encode()
+    stars = made.decode().removeprefix(f"{before}X").removesuffix(f"X{after}")
+    assert set(stars) == {"*"}
+
+
+@given(
+    st.lists(st.sampled_from(["nsecret12u0041", "\\", "\n", "u00", "41", '"', "/", "é", " x "])),
+    st.integers(1, 3),
+    st.randoms(use_true_random=False),
+)
+def test_json_stays_json_wherever_the_letters_of_the_secret_stand(
+    parts: list[str], times: int, random: Random
+) -> None:
+    needles = Needles.of([b"nsecret12u0041"])
+    data = escaped("".join(parts), times, random, numbers=0.2).encode()
+    for made in (needles.blanked(data), blank(data, in_pieces(needles, data, random))):
+        assert not needles.are_in(made)
+        assert len(made) == len(data)
+        for _ in range(times):
+            made = json.loads(b'"' + made + b'"', strict=False).encode()
 
 
 @pytest.mark.parametrize("secret", ['say "friend" \\ enter', "naïve pässwörd", "tab\there it is"])

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -14,13 +15,17 @@ from takeback.errors import NoSuchCheckpoint, Refused, TakebackError, UsageError
 from takeback.model import event as events
 from takeback.model.coverage import PURGED
 from takeback.model.event import EDIT, AgentEvent, ToolCall
+from takeback.model.needles import Needles
 from takeback.model.policy import Overrides
 from takeback.ops.purge import Purging
 from takeback.store import log, pending, tombstones
 from takeback.store import trees as trees_of
-from takeback.store.conversation import PIECE
+from takeback.store.checkpoints import conversation_tree
+from takeback.store.conversation import PIECE, read_conversation
 from takeback.store.purge import has_begun
+from takeback.store.records import read_record
 from tests.support.engine import TestClock, garble, settle
+from tests.support.escaped import escaped
 from tests.support.git import git
 from tests.support.inflated import all_bytes, holding
 
@@ -162,6 +167,36 @@ def held_by(tb: Engine, id: str) -> dict[bytes, bytes]:
         for path, entry in trees_of.walk(store, root)
         if not entry.is_directory
     }
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_it_is_gone_however_it_is_escaped_and_over_how_many_pieces(
+    tb: Engine, workspace: Path, home: Path, times: int
+) -> None:
+    random = Random(times)
+    secret = "pass/<word>&" + "".join(random.choices("abcdefgh/\\<é", k=200)) + "-end"
+    (workspace / "secret.env").write_text(f"TOKEN={secret}\n")
+    transcript = workspace.parent / "transcript.jsonl"
+    lines, kept = [], []
+    for number in range(6):
+        quote = escaped(secret, times, random, numbers=number / 5)
+        around = escaped("x" * random.randrange(PIECE), times, random, numbers=0)
+        lines.append(f'{{"text": "{around}{quote}{around}"}}\n')
+        kept.append(f'{{"text": "{around}{"*" * len(quote.encode())}{around}"}}\n')
+        transcript.write_text("".join(lines))
+        prompt = f"use {quote}." if times < 3 else ""
+        tell(tb, events.PROMPT, prompt=prompt, turn=f"t{number}", transcript=str(transcript))
+        tell(tb, events.TURN_END, turn=f"t{number}", transcript=str(transcript))
+    made = purge(tb, "secret.env")
+    assert made.found == ()
+    needles = Needles.of([secret.encode()])
+    assert [where for where, data in all_bytes(home) if needles.are_in(data)] == []
+    store = tb._context.store
+    for number in range(6):
+        tree = conversation_tree(read_record(store, tb.find(f"turn:{number + 1}.end").commit))
+        assert tree is not None
+        assert read_conversation(store, tree) == ("".join(kept[: number + 1]).encode(),)
+    assert tb.verify(read_data=True).problems == ()
 
 
 def test_a_capture_does_not_bring_it_back(tb: Engine, workspace: Path, home: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from takeback.git.objects import BLOB, object_id
+from takeback.model.needles import Needles
 from takeback.ops.context import Context
 from takeback.store.proof import Search
 from tests.support.engine import garble, packing
@@ -17,12 +18,13 @@ PIECE = 1 << 20
 def test_an_object_that_is_read_in_pieces_is_searched_across_them(context: Context) -> None:
     across = b"x" * (PIECE - 7) + TEXT + b"y" * PIECE
     clean = b"x" * (PIECE - 7) + TEXT[:-1] + b"y" * PIECE
+    escaped = b"x" * (PIECE - 7) + rb"\\\u0068unter2-hunter\\u0032" + b"y" * PIECE
     with packing(context) as sink:
-        ids = [sink.add(BLOB, data) for data in (across, clean, TEXT)]
+        ids = [sink.add(BLOB, data) for data in (across, clean, TEXT, escaped)]
         sink.publish()
-    found = Search(context.store, [TEXT]).run()
-    assert found.objects == {ids[0], ids[2]}
-    assert found.count == 3
+    found = Search(context.store, Needles([TEXT])).run()
+    assert found.objects == {ids[0], ids[2], ids[3]}
+    assert found.count == 4
     assert found.size > 2 * PIECE
 
 
@@ -33,7 +35,7 @@ def test_a_loose_object_and_any_file_are_searched(context: Context, tmp_path: Pa
     Path(store.path("left-behind")).write_bytes(b"." + TEXT)
     Path(store.git_dir, "FETCH_HEAD").write_bytes(TEXT)
     Path(store.location.home, "log").write_bytes(TEXT)
-    found = Search(store, [TEXT]).run()
+    found = Search(store, Needles([TEXT])).run()
     assert found.objects == {object_id(BLOB, TEXT)}
     assert {Path(name).name for name in found.files} == {"left-behind", "FETCH_HEAD", "log"}
 
@@ -44,4 +46,4 @@ def test_an_object_that_does_not_read_is_named_and_not_vouched_for(context: Cont
         sink.publish()
     garble(context.store, oid)
     context.store.reopen_packs()
-    assert Search(context.store, [TEXT]).run().unread == (oid.hex(),)
+    assert Search(context.store, Needles([TEXT])).run().unread == (oid.hex(),)

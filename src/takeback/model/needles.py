@@ -1,20 +1,21 @@
 """Needles: the pieces of a secret that are looked for in everything that is kept.
 
     TOKEN=abcdef123456           the line, and the value behind its first = or :
-    "pass\\word 1234"             as it is, and as JSON writes it, once and twice
+    {"key": "a\\/b \\u003c c"}    as it is, and with the escapes of JSON undone: a/b < c
 
-A transcript quotes a file as text inside JSON, and a tool's arguments are often JSON inside JSON.
-What is too short to be told from anything else is not looked for, and what is too large or binary
-is known by its id alone.
+A transcript quotes a file as text inside JSON, and a tool's arguments are often JSON inside JSON,
+each written as some program likes. So escapes are undone on both sides, one time after the other,
+and what is found leads back to the bytes that mean it (escapes.py). What is too short to be told
+from anything else is not looked for, and what is too large or binary is known by its id alone.
 """
 
 from __future__ import annotations
 
-from takeback.c_modules import json_string
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from takeback.model.escapes import Undone
 
     Span = tuple[int, int]
 
@@ -23,8 +24,9 @@ _LEAST_VALUE = 8
 LEAST = _LEAST_VALUE
 """No needle is shorter, and no content shorter than this is known again by its id."""
 _LONGEST_TEXT = 2048
-"""A longer line is looked for in pieces. As JSON inside JSON it is still shorter than a piece of a
-conversation."""
+"""A longer line is looked for in pieces."""
+_WINDOW = 1 << 20
+"""So much of a text is looked at in one go."""
 _MOST = 512
 LARGEST = 1 << 20
 """A larger content is known by its id alone."""
@@ -39,11 +41,18 @@ _STAR = b"*"
 class Needles:
     """Some texts, longest first. ``cut`` says that there were more of them than are looked for."""
 
-    __slots__ = ("cut", "texts")
+    __slots__ = ("_letters", "_reach", "cut", "texts")
 
     def __init__(self, texts: Iterable[bytes], *, cut: bool = False) -> None:
         self.texts = tuple(sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text)))
         self.cut = cut
+        self._letters: tuple[bytes, ...] = ()
+        self._reach = 0
+        if self.texts:
+            from takeback.model.escapes import LOOSE, letters, widest  # 10 ms: see ``_said``
+
+            self._letters = tuple(dict.fromkeys(map(letters, self.texts)))
+            self._reach = max(map(widest, self.texts)) + LOOSE
 
     @classmethod
     def of(cls, contents: Iterable[bytes], names: bytes = b"") -> Needles:
@@ -54,12 +63,11 @@ class Needles:
         """
         found: dict[bytes, None] = {}
         for content in contents:
-            if len(content) > LARGEST or b"\0" in content:
-                continue
-            found.update(dict.fromkeys(_texts(content)))
+            if len(content) <= LARGEST and b"\0" not in content:
+                for text in _said(content):
+                    found.update(dict.fromkeys(_texts(text)))
         kept = [text for text in found if text not in names]
-        forms = (form for text in kept[:_MOST] for form in _forms(text))
-        return cls(forms, cut=len(kept) > _MOST)
+        return cls(kept[:_MOST], cut=len(kept) > _MOST)
 
     def __bool__(self) -> bool:
         return bool(self.texts)
@@ -73,17 +81,50 @@ class Needles:
 
     def are_in(self, data: bytes) -> bool:
         """Tells whether one of them occurs in some bytes."""
-        return any(text in data for text in self.texts)
+        return any(spans for _, spans in self._windows(data))
 
     def spans(self, data: bytes) -> list[Span]:
         """Returns where they occur, as (start, end), in order, none touching another."""
-        found = []
-        for text in self.texts:
-            at = data.find(text)
+        return merged(
+            (at + start, at + end) for at, spans in self._windows(data) for start, end in spans
+        )
+
+    def _windows(self, data: bytes) -> Iterator[tuple[int, list[Span]]]:
+        head = b""
+        for at in range(0, len(data), _WINDOW):
+            spans, head = self.look(head, data[at : at + _WINDOW])
+            yield at, spans
+
+    def look(self, head: bytes, piece: bytes) -> tuple[list[Span], bytes]:
+        """Returns where they occur in a piece of a text, and the head to read the next one with.
+
+        A place is counted from the beginning of the piece: what began in an earlier one, whose end
+        is in ``head``, begins below zero. It has whole escapes, so that what was JSON stays JSON
+        if it is blanked. The first piece has an empty head.
+        """
+        from takeback.model.escapes import LOOSE, hides, settled, undone
+
+        data = head + piece
+        if not any(part in data for part in self._letters) and not hides(data):
+            return [], data[settled(data, len(data) - self._reach) :]
+        steps = [*undone(data)]
+        found = [
+            _source(span, steps, depth)
+            for depth, text in enumerate((data, *(step.text for step in steps)))
+            for span in self._places(text)
+        ]
+        rest = max(0, len(steps[-1].text if steps else data) - self.longest - LOOSE)
+        for step in reversed(steps):
+            rest, _ = step.source((rest, rest + 1))
+        at = len(head)
+        return [(start - at, end - at) for start, end in found], data[rest:]
+
+    def _places(self, text: bytes) -> Iterator[Span]:
+        for one in self.texts:
+            at = text.find(one)
             while at >= 0:
-                found.append((at, at + len(text)))
-                at = data.find(text, at + 1)
-        return _merged(found)
+                yield at, at + len(one)
+                at = text.find(one, at + 1)
 
     def blanked(self, data: bytes) -> bytes:
         """Returns the same with as many stars in the place of each; equal, if none occurs."""
@@ -105,7 +146,21 @@ def blank(data: bytes, spans: Iterable[Span]) -> bytes:
     return data if made is None else bytes(made)
 
 
-def _merged(spans: list[Span]) -> list[Span]:
+def _source(span: Span, steps: Sequence[Undone], depth: int) -> Span:
+    """Returns where that stands in a text which means a place in it undone ``depth`` times.
+
+    Where an escape begins in that place or ends in it, the place has all of it, however often it
+    would still be undone.
+    """
+    for step in steps[depth:]:
+        span = step.meaning(span)
+    for step in reversed(steps):
+        span = step.source(span)
+    return span
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Returns the same places in order, those that touch as one."""
     made: list[Span] = []
     for start, end in sorted(spans):
         if made and start <= made[-1][1]:
@@ -115,18 +170,24 @@ def _merged(spans: list[Span]) -> list[Span]:
     return made
 
 
+def _said(text: bytes) -> Iterator[bytes]:
+    """Yields a text as it is, and with its escapes undone once, twice and so on."""
+    from takeback.model.escapes import undone  # 10 ms, and a capture imports this for ``blank``
+
+    yield text
+    yield from (step.text for step in undone(text))
+
+
 def _texts(content: bytes) -> Iterator[bytes]:
     """Yields the values first: if there are too many texts, they are the ones that matter."""
     lines = [line.strip() for line in content.splitlines()]
     lines = [line for line in lines if not line.startswith(_ARMOUR)]
-    if len(lines) == 1 and len(lines[0]) >= _LEAST_VALUE:
-        yield from _pieces(lines[0])
+    if len(lines) == 1:
+        yield from _pieces(lines[0], _LEAST_VALUE)
     for value in (*map(_value, lines), *_quoted(content)):
-        if len(value) >= _LEAST_VALUE and not value.startswith(_ARMOUR):
-            yield from _pieces(value)
+        yield from _pieces(value, _LEAST_VALUE)
     for line in lines:
-        if len(line) >= _LEAST_LINE:
-            yield from _pieces(line)
+        yield from _pieces(line, _LEAST_LINE)
 
 
 def _value(line: bytes) -> bytes:
@@ -136,37 +197,19 @@ def _value(line: bytes) -> bytes:
 
 
 def _quoted(content: bytes) -> Iterator[bytes]:
-    """Yields the values in quotes; of one that has several lines, as JSON writes them, each."""
-    import re  # 10 ms, and a capture imports this module for ``blank``
+    """Yields the values in quotes, and each line of one that has several, as JSON writes them."""
+    import re
 
     for double, single in re.findall(_QUOTED, content):
-        yield from (double or single).split(rb"\n")
+        for text in _said(double or single):
+            yield from (text, *text.splitlines())
 
 
-def _pieces(text: bytes) -> Iterator[bytes]:
-    for start in range(0, len(text), _LONGEST_TEXT):
-        piece = text[start : start + _LONGEST_TEXT]
-        if len(piece) >= _LEAST_VALUE:
-            yield piece
-
-
-def _forms(text: bytes) -> Iterator[bytes]:
-    """Yields a text as it is, and as it stands in JSON, and in JSON inside JSON."""
-    yield text
-    try:
-        plain = text.decode()
-    except UnicodeDecodeError:
-        return
-    for escaped in (_escaped, _escaped_to_ascii):
-        once = escaped(plain)
-        yield once.encode()
-        yield escaped(once).encode()
-
-
-def _escaped_to_ascii(text: str) -> str:
-    return json_string(text)[1:-1]
-
-
-def _escaped(text: str) -> str:
-    """Escapes as JavaScript does: what is not ASCII stays as it is."""
-    return "".join(c if ord(c) > 0x7E else _escaped_to_ascii(c) for c in text)
+def _pieces(text: bytes, least: int) -> Iterator[bytes]:
+    """Yields what to look for of a value or a line, unless that is short; escapes undone, too."""
+    for said in _said(text):
+        if len(said) >= least and not said.startswith(_ARMOUR):
+            for start in range(0, len(said), _LONGEST_TEXT):
+                piece = said[start : start + _LONGEST_TEXT]
+                if len(piece) >= _LEAST_VALUE:
+                    yield piece

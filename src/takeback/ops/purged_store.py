@@ -15,6 +15,7 @@ from takeback.errors import Refused, StoreDamaged
 from takeback.git.repository import foreign_refs, pack_reachable
 from takeback.model.codec import encode
 from takeback.model.ids import new_operation_id
+from takeback.model.needles import Needles
 from takeback.model.operation import PURGE, Operation
 from takeback.model.value import Value
 from takeback.ops.traced import newest_records
@@ -79,7 +80,7 @@ class PurgedStore(Value):
 
 def looked_through(store: Store, found: Traced, reporter: Reporter) -> PurgedStore:
     """Returns what would be done to a store."""
-    hits = Search(store, found.secret.needles.texts).run(_progress(reporter, _LOOKING))
+    hits = Search(store, found.secret.needles).run(_progress(reporter, _LOOKING))
     quotes = hits.objects - found.others.keys() - found.secret.contents
     return PurgedStore(
         root=store.location.root,
@@ -203,7 +204,7 @@ class Anew:
 
     def _journal(self, refs: Moves, packs: Iterable[str]) -> purge.PurgeJournal:
         store = self._store
-        search = Search(store, self._found.secret.needles.texts)
+        search = Search(store, self._found.secret.needles)
         files = other_files(store, besides=(*PLAIN, *DERIVED, *OF_THE_USER))
         home = store.location.home
         return purge.PurgeJournal(
@@ -222,7 +223,7 @@ class Anew:
         store, found = self._store, self._found
         secret = found.secret
         ids = [form for oid in secret.contents for form in (oid, oid.hex().encode())]
-        search = Search(store, (*secret.needles.texts, *ids))
+        search = Search(store, secret.needles | Needles(ids))
         hits = search.run(_progress(reporter, _PROVING))
         left = hits.objects - found.others.keys()
         return PurgedStore(

@@ -21,7 +21,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from takeback.ports import ObjectSink
     from takeback.store.store import Store
@@ -147,25 +147,30 @@ def _keep(sink: ObjectSink, kind: int, data: bytes) -> bytes:
 
 
 def with_pieces(
-    store: Store, sink: ObjectSink, tree: bytes, replace: Callable[[bytes, bytes, bytes], bytes]
+    store: Store, sink: ObjectSink, tree: bytes, replace: Callable[[list[bytes]], list[bytes]]
 ) -> bytes:
     """Returns the tree of the same conversation with other pieces of the same sizes.
 
-    ``replace`` gets the id of the piece before one, its own and that of the piece after it, an
-    empty one where there is none, and returns the id of what stands in its place.
+    ``replace`` gets the ids of the pieces of one file, and returns those of what stands in their
+    place.
     """
     parts = store.tree(tree)
     made = [(mode, name, _part_with(store, sink, part, replace)) for mode, name, part in parts]
     return tree if made == parts else sink.add(TREE, encode_tree(made))
 
 
+def pieces_of(store: Store, tree: bytes) -> Iterator[list[bytes]]:
+    """Yields the ids of the pieces of each file of a conversation; raises StoreDamaged."""
+    for _, _, part in store.tree(tree):
+        yield [piece for _, _, group in store.tree(part) for piece in _pieces(store, group)]
+
+
 def _part_with(
-    store: Store, sink: ObjectSink, part: bytes, replace: Callable[[bytes, bytes, bytes], bytes]
+    store: Store, sink: ObjectSink, part: bytes, replace: Callable[[list[bytes]], list[bytes]]
 ) -> bytes:
     groups = [(mode, name, store.tree(group)) for mode, name, group in store.tree(part)]
     pieces = [oid for _, _, group in groups for _, _, oid in group]
-    around = zip((b"", *pieces), pieces, (*pieces[1:], b""), strict=False)
-    made = [replace(*three) for three in around]
+    made = replace(pieces)
     if made == pieces:
         return part
     left = iter(made)

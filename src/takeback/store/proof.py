@@ -7,12 +7,17 @@ import os
 from takeback.errors import StoreDamaged
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
+from takeback.store.checkpoints import conversation_tree
+from takeback.store.conversation import pieces_of
 from takeback.store.kept_files import OBJECTS, SEARCHED_AT_HOME
+from takeback.store.quotes import Quotes
+from takeback.store.traces import all_records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
+    from takeback.model.needles import Needles
     from takeback.store.store import Store
 
 _PIECE = 1 << 20
@@ -35,19 +40,19 @@ class Searched(Value):
 class Search:
     """Looks for texts; what lies across the pieces in which something is read is found too."""
 
-    def __init__(self, store: Store, texts: Iterable[bytes]) -> None:
+    def __init__(self, store: Store, needles: Needles) -> None:
         self._store = store
-        self._texts = tuple(texts)
-        self._reach = max(map(len, self._texts), default=1) - 1
+        self._needles = needles
+        self._quotes = Quotes(store, needles)
         self._bytes = 0
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Searched:
         """Searches everything: each object inflated, each other file as it is."""
+        found, unread = self._told()
         ids = [*dict.fromkeys(_objects(self._store))]
-        found, unread = set(), []
         for number, oid in enumerate(ids):
             try:
-                if self.is_in_object(oid):
+                if oid not in self._quotes.read and self.is_in_object(oid):
                     found.add(oid)
             except StoreDamaged:
                 unread.append(oid.hex())
@@ -56,15 +61,32 @@ class Search:
         files = [path for path in _files(self._store) if self.is_in_file(path)]
         return Searched(len(ids), self._bytes, frozenset(found), tuple(files), tuple(unread))
 
+    def _told(self) -> tuple[set[bytes], list[str]]:
+        """Searches conversations, in which a quote may lie across the objects.
+
+        Returns the pieces that have some of it; and what is wrong, if not all of them can be read.
+        """
+        found: set[bytes] = set()
+        try:
+            for record in all_records(self._store):
+                tree = conversation_tree(record)
+                for pieces in pieces_of(self._store, tree) if tree is not None else ():
+                    found.update(pieces[number] for number in self._quotes.within(pieces))
+        except StoreDamaged as error:
+            return found, [error.message]
+        finally:
+            self._bytes += sum(self._quotes.read.values())
+        return found, []
+
     def is_in_object(self, oid: bytes) -> bool:
         """Tells whether an object holds one of the texts; raises StoreDamaged."""
-        window = _Window(self._texts, self._reach)
+        window = _Window(self._needles)
         self._bytes += self._store.packs.open_stream(oid, window.take)
         return window.found
 
     def is_in_file(self, path: str) -> bool:
         """Tells whether a file holds one of the texts; one that is gone does not."""
-        window = _Window(self._texts, self._reach)
+        window = _Window(self._needles)
         try:
             with open(path, "rb", opener=ordinary) as file:
                 while piece := file.read(_PIECE):
@@ -76,20 +98,17 @@ class Search:
 
 
 class _Window:
-    """Takes bytes piece by piece and remembers the end of what it has seen."""
+    """Takes bytes piece by piece and remembers what of them the next piece is read with."""
 
-    def __init__(self, texts: Collection[bytes], reach: int) -> None:
-        self._texts = texts
-        self._reach = reach
-        self._end = b""
+    def __init__(self, needles: Needles) -> None:
+        self._needles = needles
+        self._head = b""
         self.found = False
 
     def take(self, piece: bytes) -> None:
-        if self.found:
-            return
-        data = self._end + piece
-        self.found = any(text in data for text in self._texts)
-        self._end = data[-self._reach :] if self._reach else b""
+        if not self.found:
+            spans, self._head = self._needles.look(self._head, piece)
+            self.found = bool(spans)
 
 
 def _objects(store: Store) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, COMMIT, EMPTY_TREE, TREE, encode_commit, encode_tree, is_tree
 from takeback.model.coverage import PURGED, Coverage, NotHeld
+from takeback.model.needles import blank
 from takeback.model.path_text import to_bytes
 from takeback.model.snapshot import SANDBOX
 from takeback.model.value import Value
@@ -27,6 +28,7 @@ from takeback.store.checkpoints import (
     message_of,
 )
 from takeback.store.conversation import PIECE, with_pieces
+from takeback.store.quotes import Quotes
 from takeback.store.records import META, write_record
 from takeback.store.traces import SNAPSHOTS
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from takeback.model.needles import Span
     from takeback.model.secret import Secret
     from takeback.store.records import Record
     from takeback.store.sink import PackSink
@@ -76,7 +79,8 @@ class Redaction:
         self._store = sink.locked.store
         self._secret = secret
         self._trees: dict[tuple[bytes, bytes, bool], Pruned] = {}
-        self._pieces: dict[tuple[bytes, bytes, bytes], bytes] = {}
+        self._told = Quotes(self._store, secret.needles)
+        self._blanks: dict[tuple[bytes, tuple[Span, ...]], bytes] = {}
         self.commits: dict[bytes, bytes] = {}
         """What stands in the place of each commit."""
         self.kept: set[bytes] = set()
@@ -131,7 +135,7 @@ class Redaction:
             made[OUTSIDE] = mode, self._tree(oid, b"/", empty=False)[0]
         if CONVERSATION in made and self._secret.needles:
             mode, oid = made[CONVERSATION]
-            made[CONVERSATION] = mode, with_pieces(self._store, self._sink, oid, self._piece)
+            made[CONVERSATION] = mode, with_pieces(self._store, self._sink, oid, self._pieces)
         if is_checkpoint:
             saved = self._named(record.meta.get(_SAVED), empty=False)
             lost = (*gone, *(saved[1] if saved is not None else ()))
@@ -182,19 +186,23 @@ class Redaction:
                 made.append((mode, name, child))
         return (self._sink.add(TREE, encode_tree(made)) if gone else oid), tuple(gone)
 
-    def _piece(self, before: bytes, piece: bytes, after: bytes) -> bytes:
-        """Returns a piece of a conversation with stars; a quote may lie across two pieces."""
-        key = (before, piece, after)
-        if key not in self._pieces:
-            reach = self._secret.needles.longest - 1
+    def _pieces(self, pieces: list[bytes]) -> list[bytes]:
+        """Returns the pieces of a file of a conversation, with stars."""
+        within = self._told.within(pieces)
+        return [
+            self._piece(piece, within[number]) if number in within else piece
+            for number, piece in enumerate(pieces)
+        ]
+
+    def _piece(self, piece: bytes, spans: tuple[Span, ...]) -> bytes:
+        """Returns a piece with stars in some places."""
+        key = (piece, spans)
+        if key not in self._blanks:
             data = self._store.blob(piece, PIECE)
-            head = self._store.blob(before, PIECE)[-reach:] if before else b""
-            tail = self._store.blob(after, PIECE)[:reach] if after else b""
-            made = self._secret.needles.blanked(head + data + tail)
-            made = made[len(head) : len(head) + len(data)]
+            made = blank(data, spans)
             self.quotes += made != data
-            self._pieces[key] = piece if made == data else self._sink.add(BLOB, made)
-        return self._pieces[key]
+            self._blanks[key] = piece if made == data else self._sink.add(BLOB, made)
+        return self._blanks[key]
 
     # -- meta.json
 
