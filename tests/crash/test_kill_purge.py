@@ -45,6 +45,12 @@ def prepared(base: Path) -> World:
     (other / "plain").write_bytes(b"plain")
     with Engine.open(other, environ=world.environ, clock=TestClock()) as tb:
         tb.checkpoint(message=VALUE.decode())
+    told = world.base / "told"
+    told.mkdir()
+    with Engine.open(told, environ=world.environ, clock=TestClock()) as tb:
+        said = b'{"text": "' + b"".join(b"\\u%04x" % byte for byte in VALUE) + b'"}\n'
+        with tb.session(agent="mine", native="s").turn("only said", conversation=said):
+            (told / "plain").write_bytes(b"plain")
     return world
 
 
@@ -55,7 +61,7 @@ def opened(world: World) -> Engine:
 def purge(world: World) -> int:
     with opened(world) as tb:
         made = tb.purge(tb.plan_purge("secret.env", "saved.key"))
-        assert made.found == ()
+        assert (made.found, made.unread) == ((), ())
         return len(made.stores)
 
 
@@ -81,11 +87,12 @@ def is_purged(world: World) -> bool:
             assert data == SECRET + b"3"
         [label] = [e.checkpoint.label for e in tb.checkpoints() if e.checkpoint.label]
         assert label == ("*" * len(VALUE) if gone else VALUE.decode())
-    with Engine.open(world.base / "other", environ=world.environ, clock=TestClock()) as tb:
-        assert tb.verify(read_data=True).problems == ()
-        assert tb.cat("@", f"{world.base}/other/plain") == b"plain"
+    for name in ("other", "told"):
+        with Engine.open(world.base / name, environ=world.environ, clock=TestClock()) as tb:
+            assert tb.verify(read_data=True).problems == ()
+            assert tb.cat("@", f"{world.base}/{name}/plain") == b"plain"
     if gone:
-        assert holding(home_of(world), VALUE) == []
+        assert holding(home_of(world), VALUE, b"\\u%04x" % VALUE[0]) == []
     return gone
 
 

@@ -66,6 +66,35 @@ def test_what_looks_like_the_secret_behind_a_backslash_leaves_json() -> None:
     assert json.loads(made) == {"text": "one" + "*" * 17}
 
 
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        (
+            "x" + "я" * 3000,
+            "x" + "я" * 2000,
+        ),  # as much as the first of its pieces, which ends in one
+        ("x" + "я" * 3000, "я" * 2000),
+        (b"\xa4hunter2-hunter2", "ähunter2-hunter2"),
+        (b"hunter2-hunter2\xc3", "hunter2-hunter2ä"),
+    ],
+)
+def test_no_half_of_a_character_is_left(secret: str | bytes, text: str) -> None:
+    needles = Needles.of([secret if isinstance(secret, bytes) else secret.encode()])
+    made = needles.blanked_text(f"é{text}é")
+    assert len(made.encode()) == len(f"é{text}é".encode())
+    assert made[0] == made[-1] == "é"
+    assert ("*" in made) is needles.are_in(text.encode())
+    for times in (1, 2):
+        inside = json.dumps(text) if times == 1 else json.dumps(json.dumps(text))
+        json.loads(needles.blanked(inside.encode()))
+
+
+def test_blanks_are_no_secret() -> None:
+    assert not Needles.of(
+        [b'indent = "                "\ntabs: "\\t\\t\\t\\t\\t\\t\\t\\t"\n']
+    ).are_in(b"                x\t\t\t\t\t\t\t\ty")
+
+
 LETTERS = st.sampled_from("abcxyzABCXYZ0189_-")
 ANYTHING = st.text(
     st.one_of(

@@ -31,10 +31,11 @@ _ESCAPE = re.compile(
     rb"(\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb'|u[0-9a-fA-F]{4}|["\\/bfnrt]))'
 )
-_LETTERS = re.compile(rb"[0-9A-Za-z_-]+")
+_PLAIN = re.compile(rb"[ !#$%()*,\-.0-9:;=?@A-Z\[\]^_a-z{|}~]+")
 _HIDDEN = re.compile(
-    rb"\\u00(?:2[dD]|3[0-9]|4[1-9a-fA-F]|5[0-9aAcCfF]|6[1-9a-fA-F]|7[0-9aA])"  # or a backslash
+    rb"\\u00(?:2[0134589acdeACDE]|3[0-9abdfABDF]|[45][0-9a-fA-F]|6[1-9a-fA-F]|7[0-9a-eA-E])"
 )
+"""One of these by its number, or a backslash."""
 _FIRST_OF_TWO = (b"\\ud8", b"\\ud9", b"\\uda", b"\\udb")
 _SHORT = {
     b"\\" + escape: meant
@@ -101,27 +102,31 @@ def undone(text: bytes) -> Iterator[Undone]:
         text = found.text
 
 
-def letters(text: bytes) -> bytes:
-    """Returns the longest part of a text that stands in any other as it is, unless it ``hides``."""
-    return max(_LETTERS.findall(text), key=len, default=b"")
+def plain_part(text: bytes) -> bytes:
+    """Returns the longest part of a text that stands in any other as it is, unless that hides it.
+
+    Programs that escape more than they must do so with quotes, slashes, ``<``, ``>``, ``&``, ``+``,
+    and with what is not ASCII.
+    """
+    return max(_PLAIN.findall(text), key=len, default=b"")
 
 
 def hides(text: bytes) -> bool:
-    """Tells whether a text has letters, or backslashes, by their numbers: hardly any program does.
+    """Tells whether a text has what is plain by its number, or a backslash: hardly any does.
 
-    In one that has none no escape comes of another, and letters stand for themselves however often
-    its escapes are undone.
+    In one that has none no escape comes of another, and what is plain stands for itself however
+    often its escapes are undone.
     """
     return b"\\u00" in text and _HIDDEN.search(text) is not None
 
 
 def widest(text: bytes) -> int:
-    """Returns how many bytes mean a text at most, in one that hides no letters."""
-    return len(text) + (_WIDEST - 1) * len(_LETTERS.sub(b"", text))
+    """Returns how many bytes mean a text at most, in one that hides nothing plain."""
+    return len(text) + (_WIDEST - 1) * len(_PLAIN.sub(b"", text))
 
 
 def settled(text: bytes, at: int) -> int:
-    """Returns the last place up to one that lies in no escape of a text that hides no letters.
+    """Returns the last place up to one that lies in no escape of a text that hides nothing plain.
 
     An escape has up to five bytes behind its backslashes; two may stand for one character.
     """

@@ -41,17 +41,17 @@ _STAR = b"*"
 class Needles:
     """Some texts, longest first. ``cut`` says that there were more of them than are looked for."""
 
-    __slots__ = ("_letters", "_reach", "cut", "texts")
+    __slots__ = ("_plain", "_reach", "cut", "texts")
 
     def __init__(self, texts: Iterable[bytes], *, cut: bool = False) -> None:
         self.texts = tuple(sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text)))
         self.cut = cut
-        self._letters: tuple[bytes, ...] = ()
+        self._plain: tuple[bytes, ...] = ()
         self._reach = 0
         if self.texts:
-            from takeback.model.escapes import LOOSE, letters, widest  # 10 ms: see ``_said``
+            from takeback.model.escapes import LOOSE, plain_part, widest  # 10 ms: see ``_said``
 
-            self._letters = tuple(dict.fromkeys(map(letters, self.texts)))
+            self._plain = tuple(dict.fromkeys(map(plain_part, self.texts)))
             self._reach = max(map(widest, self.texts)) + LOOSE
 
     @classmethod
@@ -68,6 +68,10 @@ class Needles:
                     found.update(dict.fromkeys(_texts(text)))
         kept = [text for text in found if text not in names]
         return cls(kept[:_MOST], cut=len(kept) > _MOST)
+
+    def besides(self, names: bytes) -> Needles:
+        """Returns those that are not part of other ``names``, either."""
+        return Needles((text for text in self.texts if text not in names), cut=self.cut)
 
     def __bool__(self) -> bool:
         return bool(self.texts)
@@ -105,7 +109,7 @@ class Needles:
         from takeback.model.escapes import LOOSE, hides, settled, undone
 
         data = head + piece
-        if not any(part in data for part in self._letters) and not hides(data):
+        if not any(part in data for part in self._plain) and not hides(data):
             return [], data[settled(data, len(data) - self._reach) :]
         steps = [*undone(data)]
         found = [
@@ -117,7 +121,7 @@ class Needles:
         for step in reversed(steps):
             rest, _ = step.source((rest, rest + 1))
         at = len(head)
-        return [(start - at, end - at) for start, end in found], data[rest:]
+        return [(start - at, end - at) for start, end in _whole(data, found)], data[rest:]
 
     def _places(self, text: bytes) -> Iterator[Span]:
         for one in self.texts:
@@ -157,6 +161,20 @@ def _source(span: Span, steps: Sequence[Undone], depth: int) -> Span:
     for step in reversed(steps):
         span = step.source(span)
     return span
+
+
+def _whole(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
+    """Yields the same places with all of a character that stands in part of them."""
+    for start, end in spans:
+        back, on = range(start, max(-1, start - 4), -1), range(end, end + 4)
+        yield (
+            next((at for at in back if _begins(data, at)), start),
+            next((at for at in on if _begins(data, at)), end),
+        )
+
+
+def _begins(data: bytes, at: int) -> bool:
+    return at >= len(data) or data[at] & 0xC0 != 0x80
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
@@ -208,7 +226,7 @@ def _quoted(content: bytes) -> Iterator[bytes]:
 def _pieces(text: bytes, least: int) -> Iterator[bytes]:
     """Yields what to look for of a value or a line, unless that is short; escapes undone, too."""
     for said in _said(text):
-        if len(said) >= least and not said.startswith(_ARMOUR):
+        if len(said.strip()) >= least and not said.startswith(_ARMOUR):
             for start in range(0, len(said), _LONGEST_TEXT):
                 piece = said[start : start + _LONGEST_TEXT]
                 if len(piece) >= _LEAST_VALUE:

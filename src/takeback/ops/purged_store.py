@@ -30,7 +30,7 @@ from takeback.store.kept_files import DERIVED, OF_THE_USER, PLAIN
 from takeback.store.namespace import EVERYTHING, log_ref
 from takeback.store.operations import newest_here
 from takeback.store.packdir import check_room, pack_dir, pack_sizes
-from takeback.store.proof import Search, files_at_home, other_files
+from takeback.store.proof import Search, Searched, files_at_home, other_files
 from takeback.store.records import write_record
 from takeback.store.redaction import Redaction
 from takeback.store.sink import PackSink
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from takeback.ops.upkeep import Upkeep
     from takeback.ports import Reporter
     from takeback.store.locked import Locked
-    from takeback.store.proof import Searched
     from takeback.store.store import Store
 
     Moves = dict[str, tuple[bytes | None, bytes]]
@@ -60,8 +59,9 @@ class PurgedStore(Value):
 
     ``quotes`` are records and pieces of conversations that quote it, ``also_in`` other files whose
     snapshots hold a line or a value of it: they stay. ``copies`` are other paths with the very same
-    content: that goes, too. ``removed`` are files beside the objects. After it was done ``objects``
-    were searched, ``size`` bytes in all, and ``found`` names what still has it.
+    content: that goes, too. ``removed`` are files beside the objects. ``has_it`` says that there is
+    anything to remove, or was. ``objects`` were searched, ``size`` bytes in all; after it was done,
+    ``found`` names what still has it.
     """
 
     root: bytes
@@ -76,12 +76,18 @@ class PurgedStore(Value):
     found: tuple[str, ...] = ()
     transcripts: tuple[str, ...] = ()
     copies: tuple[bytes, ...] = ()
+    has_it: bool = True
 
 
 def looked_through(store: Store, found: Traced, reporter: Reporter) -> PurgedStore:
-    """Returns what would be done to a store."""
-    hits = Search(store, found.secret.needles).run(_progress(reporter, _LOOKING))
+    """Returns what would be done to a store; raises StoreDamaged if not all of it can be read."""
+    hits = Searched(0, 0, frozenset(), (), ())
+    if found.secret.needles:
+        hits = Search(store, found.secret.needles).run(_progress(reporter, _LOOKING))
+    if hits.unread:
+        raise StoreDamaged(f"not all of it can be read: {hits.unread[0]}")
     quotes = hits.objects - found.others.keys() - found.secret.contents
+    own_files = [path for path in hits.files if path.startswith(os.path.join(store.directory, ""))]
     return PurgedStore(
         root=store.location.root,
         paths=tuple(sorted(found.secret.paths | found.outside)),
@@ -89,8 +95,11 @@ def looked_through(store: Store, found: Traced, reporter: Reporter) -> PurgedSto
         checkpoints=found.checkpoints,
         quotes=len(quotes),
         also_in=_also_in(found, hits),
+        objects=hits.count,
+        size=hits.size,
         transcripts=found.transcripts,
         copies=found.copies,
+        has_it=bool(found.versions or quotes or own_files or found.transcripts),
     )
 
 

@@ -6,7 +6,7 @@ import os
 
 from takeback.model.needles import LARGEST, LEAST, Needles
 from takeback.model.path_text import to_bytes
-from takeback.model.secret import Secret
+from takeback.model.secret import NOTHING, Secret
 from takeback.model.value import Value
 from takeback.ops.transcript import read_now
 from takeback.store.namespace import SESSIONS
@@ -37,16 +37,20 @@ class Traced(Value):
     transcripts: tuple[str, ...]
 
 
-def trace(store: Store, wanted: Callable[[bytes, bytes], bool]) -> Traced:
-    """Looks for paths and contents in all that is kept, and reads what they hold."""
+def trace(store: Store, wanted: Callable[[bytes, bytes], bool], known: Secret = NOTHING) -> Traced:
+    """Looks for paths and contents in all that is kept, and reads what they hold.
+
+    What is ``known`` of the secret from another store is looked for as well.
+    """
     records = all_records(store)
     traces = Traces(store, records, wanted)
     ids = {oid for at in (*traces.versions.values(), *traces.outside.values()) for oid in at}
     contents = {oid: store.blob(oid) for oid in sorted(ids) if store.packs.size_of(oid) <= LARGEST}
     telling = {oid for oid in ids if oid not in contents or len(contents[oid].strip()) >= LEAST}
-    needles = Needles.of(contents.values(), _names(store, records, traces))
+    names = _names(store, records, traces)
+    needles = Needles.of(contents.values(), names) | known.needles.besides(names)
     return Traced(
-        Secret(frozenset(traces.versions), frozenset(telling), needles),
+        Secret(frozenset(traces.versions), known.contents | telling, needles),
         frozenset(traces.outside),
         len(ids),
         traces.checkpoints,
@@ -76,15 +80,11 @@ def _texts(value: object) -> Iterator[str]:
 
 def trace_elsewhere(store: Store, secret: Secret) -> Traced:
     """Looks for a secret of another store: where one of its contents was, all versions go."""
-    found = trace(store, lambda path, oid: oid in secret.contents)
-    paths = found.secret.paths
-    found = trace(store, lambda path, oid: path in paths or oid in secret.contents)
-    mine = found.secret
-    return found.replace(
-        secret=mine.replace(
-            contents=mine.contents | secret.contents, needles=mine.needles | secret.needles
-        )
-    )
+    paths = frozenset[bytes]()
+    if any(store.packs.has(oid) for oid in secret.contents):
+        records = all_records(store)
+        paths = frozenset(Traces(store, records, lambda _, oid: oid in secret.contents).versions)
+    return trace(store, lambda path, oid: path in paths or oid in secret.contents, secret)
 
 
 def newest_records(store: Store) -> Iterator[Record]:

@@ -27,7 +27,8 @@ _BEYOND = (
 def outlook_lines(made: Purging) -> Iterator[str]:
     """Yields what a purge would remove; nothing of the secret itself."""
     for number, store in enumerate(made.stores):
-        yield f"{_where(store, number)}{_what(store)} would go for good."
+        went = f"{_what(store)} would go for good" if store.has_it else "nothing of it would go"
+        yield f"{_where(store, number)}{went}."
         yield from _details(store, "would be blanked", "would go, too")
     yield from _rest(made)
 
@@ -35,7 +36,8 @@ def outlook_lines(made: Purging) -> Iterator[str]:
 def done_lines(made: Purging) -> Iterator[str]:
     """Yields what was removed, and what was searched to prove it."""
     for number, store in enumerate(made.stores):
-        yield f"{_where(store, number)}Purged {_what(store)}."
+        went = f"Purged {_what(store)}" if store.has_it else "nothing of it to purge"
+        yield f"{_where(store, number)}{went}."
         yield from _details(store, "blanked", "went, too")
         for name in store.removed:
             yield f"  removed, because it quoted it: {shown(name)}"
@@ -51,6 +53,8 @@ def _where(store: PurgedStore, number: int) -> str:
 
 
 def _what(store: PurgedStore) -> str:
+    if not store.paths:
+        return "what quotes it"
     versions = count(store.versions, "version")
     return f"{_names(store.paths)} ({versions}, in {count(store.checkpoints, 'checkpoint')})"
 
@@ -74,10 +78,18 @@ def _details(store: PurgedStore, blanked: str, went: str) -> Iterator[str]:
 
 
 def _rest(made: Purging) -> Iterator[str]:
+    if made.again:
+        yield "It was purged here before: what its file has now, and what other stores have at its"
+        yield "path, was looked for."
     if made.cut:
         yield "It has more lines than are looked for: some quotes of it may remain."
-    for directory in made.unread:
-        yield f"Not looked into, because it does not open: {shown(directory)}"
+    if made.without:
+        stores = count(made.without, "other store")
+        yield f"Looked through {stores} as well: nothing of it is there."
+    for one in made.unread:
+        yield f"Not looked into, and it may be there: {shown(one.directory)}: {shown(one.why)}"
+    if made.unread:
+        yield "Purge it again once that is mended, while its file still says what to look for."
     yield "Out of reach, and yours to deal with:"
     for path in dict.fromkeys(path for store in made.stores for path in store.transcripts):
         yield f"  the agent's own transcript {shown(path)}"
@@ -92,9 +104,12 @@ def document(made: Purging) -> Document:
     """Returns a purge, or the outlook of one, for programs."""
     return {
         "done": made.done,
-        "proved": made.done and not made.found,
+        "proved": made.done and made.is_sure,
         "cut": made.cut,
-        "unread": list(made.unread),
+        "unread": [one.directory for one in made.unread],
+        "reasons": [one.why for one in made.unread],
+        "without": made.without,
+        "again": made.again,
         "stores": [
             {
                 **path_fields(store.root, "workspace"),

@@ -24,9 +24,10 @@ def command(call: Call, names: tuple[str, ...], confirm: tuple[str, ...]) -> int
     """Remove a secret from everything that is kept, for good.
 
     Every version of the files that match goes from every checkpoint, every saved file and every
-    undo snapshot, also in the stores of other workspaces; what quotes them in conversations,
+    undo snapshot, also in the stores of all other workspaces; what quotes them in conversations,
     prompts and labels is blanked. All other checkpoints stay as they are. Then every object is
-    searched, to prove it. The file in the workspace is not touched, and not captured from then on.
+    searched, to prove it. A store that cannot be looked into is named, and the status is 3. The
+    file in the workspace is not touched, and not captured from then on.
 
     A pattern such as '*.pem' matches at any depth; quote it for your shell.
     """
@@ -37,7 +38,7 @@ def command(call: Call, names: tuple[str, ...], confirm: tuple[str, ...]) -> int
             made = planned.outlook()
             output.document("purge", purging.document(made))
             output.lines(purging.outlook_lines(made))
-            return 0
+            return PartlyDone.exit_status if made.unread else 0
         if not confirm and call.can_ask:
             output.aside(purging.outlook_lines(planned.outlook()))
             _ask(names)
@@ -46,7 +47,7 @@ def command(call: Call, names: tuple[str, ...], confirm: tuple[str, ...]) -> int
         done = tb.purge(planned)
     output.document("purge", purging.document(done))
     output.done(purging.done_lines(done))
-    return PartlyDone.exit_status if done.found else 0
+    return 0 if done.is_sure else PartlyDone.exit_status
 
 
 def _ask(names: tuple[str, ...]) -> None:
