@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -19,6 +20,7 @@ from takeback.store.location import all_locations
 from takeback.store.lock import Lock
 from tests.support.cli import Cli
 from tests.support.engine import TestClock, garble
+from tests.support.escaped import escaped
 from tests.support.git import git
 from tests.support.inflated import all_bytes, holding
 
@@ -92,6 +94,25 @@ def test_a_fork_whose_conversation_quotes_it_is_purged(
     assert left(home) == []
     with opened(root) as forked:
         assert forked.verify(read_data=True).problems == ()
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+def test_a_capture_elsewhere_does_not_bring_the_quote_back(
+    tb: Engine, workspace: Path, home: Path, times: int
+) -> None:
+    root = workspace.parent / "other"
+    quote = escaped(VALUE.decode(), times, Random(times), numbers=0.5)
+    transcript = workspace.parent / "transcript.jsonl"
+    transcript.write_text(f'{{"text": "it is {quote}"}}\n')
+    with opened(root) as other:
+        tell(other, events.PROMPT, prompt="go", transcript=str(transcript))
+    assert purge(tb).is_sure
+    with transcript.open("a") as file:
+        file.write('{"text": "more"}\n')
+    with opened(root) as other:
+        tell(other, events.TURN_END, transcript=str(transcript))
+    assert holding(home, quote.encode()) == []
+    assert b"more" in b"".join(data for _, data in all_bytes(home))
 
 
 def test_other_workspaces_that_only_quote_it_are_purged(
