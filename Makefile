@@ -17,7 +17,7 @@ SLOWEST   := --durations=20 --durations-min=1
 # write to the disk.
 IN_MEMORY  = PYTEST_DEBUG_TEMPROOT=$(shell sh scripts/room.sh)
 SOURCES   := src tests scripts $(wildcard bench)
-NATIVE    := $(wildcard src/takeback/native/*.c hatch_build.py scripts/native.py)
+NATIVE    := $(wildcard src/takeback/native/*.c src/takeback/bin/* hatch_build.py scripts/native.py)
 COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' *.md docs tests/conformance 2>/dev/null)
 
 # What was compiled once is not compiled again by each worker and each tool: lint takes a sixth of
@@ -77,7 +77,7 @@ docs: $(INSTALLED) ## write the generated parts of the docs again
 	@$(BIN)/python scripts/async_api.py
 
 # The environment. It is cleared when it was left half-made, and installed into again when
-# pyproject.toml, constraints.txt or what is written in C changed. Wheels only, each checked against
+# pyproject.toml, constraints.txt, the command or what is written in C changed. Wheels only, each checked against
 # its hash.
 $(MADE):
 	@echo "setting up .venv, once; it takes about half a minute ..."

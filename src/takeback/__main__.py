@@ -19,6 +19,12 @@ def main() -> "NoReturn":
     """Runs this process's words and ends it."""
     sys.excepthook = _last_word
     words = sys.argv[1:]
+    if not sys.flags.isolated:  # bin/takeback is; ``python -m takeback`` imports from where it is
+        import os
+
+        from takeback.programs import takeback
+
+        os.execv(sys.executable, takeback(*words))
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         hook(words[1:])
     from takeback.cli import command_line

@@ -8,6 +8,7 @@ skipped, as is everything in a workspace, and what others may write.
 from __future__ import annotations
 
 import os
+import sys
 
 from takeback.model.value import Value
 from takeback.ownership import others_may_write
@@ -24,6 +25,17 @@ class FoundProgram(Value):
 
     program: str | None
     passed_over: str = ""
+
+
+def takeback(*words: str) -> list[str]:
+    """Returns the command line of this very takeback, isolated as the installed command is.
+
+    What is in the current directory or on PYTHONPATH is not imported, whoever's that is.
+    """
+    package = os.path.dirname(os.path.abspath(__file__))
+    place = os.path.dirname(package)
+    option = f"takeback={place}"
+    return [sys.executable, "-I", "-S", "-X", option, f"{package}/bin/takeback", *words]
 
 
 def find(

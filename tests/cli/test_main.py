@@ -282,14 +282,18 @@ def test_what_is_kept_of_bugs_is_bounded(story: Story) -> None:
 
 @pytest.mark.parametrize(("words", "status"), [(("status",), 70), (("hook", "claude"), 0)])
 def test_not_even_a_broken_installation_shows_a_traceback(
-    story: Story, tmp_path: Path, words: tuple[str, ...], status: int
+    story: Story, words: tuple[str, ...], status: int
 ) -> None:
-    folder = tmp_path / "broken"
-    folder.mkdir()
     gone = "import sys\nsys.modules['takeback.cli'] = sys.modules['takeback.hook'] = None\n"
-    (folder / "sitecustomize.py").write_text(gone)
-    done = story.cli.run(*words, env={"PYTHONPATH": str(folder)})
-    assert done.status == status, str(done)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{gone}from takeback.__main__ import main; main()", *words],
+        cwd=story.workspace,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
     first, *rest = done.stderr.splitlines()
     assert first.startswith("Error: This is a bug in takeback: ModuleNotFoundError: ")
     assert [line.partition(" ")[0] for line in rest] == ["Hint:"]

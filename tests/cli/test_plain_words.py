@@ -253,7 +253,7 @@ def test_no_parser_is_imported(story: Story, words: list[str]) -> None:
         "    print(*{m.partition('.')[0] for m in sys.modules}, file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, *words],
+        [sys.executable, "-I", "-c", script, *words],
         cwd=story.workspace,
         capture_output=True,
         check=True,
@@ -264,7 +264,7 @@ def test_no_parser_is_imported(story: Story, words: list[str]) -> None:
 
 def test_a_list_of_turns_imports_nothing_of_other_lists(story: Story) -> None:
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "takeback", "log", "-n", "3"],
+        [sys.executable, "-I", "-X", "importtime", "-m", "takeback", "log", "-n", "3"],
         cwd=story.workspace,
         capture_output=True,
         check=True,

@@ -70,6 +70,7 @@ SLOW = (
     "test_doorkeeper.py",
     "test_holding.py",
     "test_hook.py",
+    "test_installed.py",
     "test_own_code.py",
     "test_prompt_command.py",
     "test_remembered.py",

@@ -124,7 +124,6 @@ def be_takeback(words: list[bytes], environ: dict[bytes, bytes]) -> None:
     os.environb.update(environ)
     time.tzset()
     sys.argv[1:] = map(os.fsdecode, words)
-    sys.path[0] = os.getcwd()
     try:
         takeback()
     except SystemExit as end:

@@ -167,7 +167,7 @@ class Starter:
                 self._environ = _plain()
                 self.warm = sys.platform.startswith("linux")
                 self._process: subprocess.Popen[bytes] | Child = subprocess.Popen(
-                    [sys.executable, "-c", _TEXT, str(theirs.fileno()), "warm" * self.warm],
+                    [sys.executable, "-I", "-c", _TEXT, str(theirs.fileno()), "warm" * self.warm],
                     pass_fds=[theirs.fileno()],
                     cwd="/",
                     env=self._environ,

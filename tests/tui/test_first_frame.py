@@ -213,8 +213,9 @@ pane.TimelinePane.open_search = wrong
 
 
 def test_a_bug_in_the_picker_is_one_line_in_a_clean_terminal(shop: Path, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(_WRONG)
-    with Watched(shop, NARROW, {"PYTHONPATH": str(tmp_path)}) as watched:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(_WRONG)
+    with Watched(shop, NARROW, first=f"import runpy; runpy.run_path({str(wrong)!r})") as watched:
         first_picture(watched)
         watched.type(b"/")
         watched.ends()

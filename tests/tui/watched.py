@@ -27,8 +27,14 @@ class Watched:
     """A picker in a workspace; after each write of it the screen is kept in ``pictures``."""
 
     def __init__(
-        self, workspace: Path, size: tuple[int, int], environ: Mapping[str, str] | None = None
+        self,
+        workspace: Path,
+        size: tuple[int, int],
+        environ: Mapping[str, str] | None = None,
+        *,
+        first: str = "",
     ) -> None:
+        """Starts it; ``first`` is run by its Python before the picker."""
         self.size = size
         self.pictures: list[Picture] = []
         self.bytes = b""
@@ -42,7 +48,8 @@ class Watched:
         if self.pid == 0:
             os.chdir(workspace)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-            os.execve(sys.executable, [sys.executable, "-m", "takeback"], whole)
+            code = f"{first}\nfrom takeback.__main__ import main\nmain()"
+            os.execve(sys.executable, [sys.executable, "-I", "-c", code], whole)
 
     def __enter__(self) -> Watched:
         return self

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections import deque
 
+from takeback import programs
 from takeback.acp import messages
 from takeback.acp.streams import IncomingLines, OutgoingBytes
 from takeback.model.value import Value
@@ -62,7 +62,7 @@ class Recorder:
     def _start(self) -> None:
         try:
             started = subprocess.Popen(
-                [sys.executable, "-P", "-m", "takeback", "hook", "generic", "--stdio"],
+                programs.takeback("hook", "generic", "--stdio"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=self._environ,

@@ -9,6 +9,7 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import verb
+from takeback.programs import takeback
 
 
 @verb("hook")
@@ -25,4 +26,4 @@ def command(call: Call, agent: str, stdio: bool) -> int:
     """
     # The way in without click is takeback/__main__.py; this one is for options before the verb.
     words = ["hook", agent, *(["--stdio"] if stdio else [])]
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "takeback", *words])
+    os.execv(sys.executable, takeback(*words))
