@@ -28,6 +28,7 @@ def test_checkpoint(cli: Cli, workspace: Path) -> None:
         "session": "workspace",
         "turn": None,
         "label": "start",
+        "label_by": None,
         "complete": True,
         "files": 1,
         "changed": made["changed"],
@@ -56,14 +57,14 @@ def test_checkpoint_names_the_first_of_many_that_it_could_not_capture(
     cli.ok("config", "size_limit_mb", "0.001")
     for number in range(1022):
         (workspace / f"big{number:04}").write_bytes(b"x" * 2000)
-    told = cli.ok("checkpoint", "-m", "many").stderr.splitlines()
+    told = cli.ok("checkpoint", "-m", "too-many").stderr.splitlines()
     assert told[:2] == [
         "Not captured: big0000 (oversized).",
         "Not captured: big0001 (oversized).",
     ]
-    made = cli.ok("--json", "show", "many").json["id"]
+    made = cli.ok("--json", "show", "too-many").json["id"]
     assert told[20:] == [f"Not captured: 1,002 more; all of them: takeback show {made}"]
-    assert cli.ok("show", "many").stdout.count("oversized") == 1022
+    assert cli.ok("show", "too-many").stdout.count("oversized") == 1022
     assert len(cli.ok("--json", "checkpoint").json["skipped"]) == 1022
 
 
@@ -85,6 +86,7 @@ FIRST   now  by hand  manual  start  no changes
         "kind": "manual",
         "prompt": None,
         "label": None,
+        "label_by": None,
         "time": newest["time"],
         "changed": [
             {"path": "a", "kind": "modified", "added": 1, "deleted": 1, "who": "outside"},
@@ -230,6 +232,7 @@ There was no label on SECOND
         "v": 1,
         "id": story.second,
         "label": "x",
+        "label_by": None,
         "before": None,
     }
 
@@ -282,6 +285,7 @@ newest    SECOND, now (made by hand, HH:MM)
             "turn": None,
             "time": found["here"]["time"],
             "label": "start",
+            "label_by": None,
         },
         "dirty": [],
         "recording": True,

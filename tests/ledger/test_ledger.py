@@ -115,7 +115,7 @@ def test_text_that_is_not_unicode_comes_back(ledger: Ledger, field: str) -> None
 
 def test_a_label_that_is_not_unicode_is_found(ledger: Ledger) -> None:
     ledger.add(FULL, 0, [])
-    ledger.set_labels([(FULL.id, "caf\udce9")])
+    ledger.set_labels([(FULL.id, "caf\udce9", None)])
     assert ids(ledger.by_label("caf\udce9")) == ["full"]
     assert ledger.by_label("\udcff") == []
     assert ledger.by_id("\udcff") is None
@@ -218,8 +218,8 @@ def test_a_beginning_is_taken_literally(ledger: Ledger) -> None:
 def test_labels_are_replaced_as_a_whole(ledger: Ledger) -> None:
     ledger.add(made("one", 1.0), 0, [])
     ledger.add(made("two", 2.0), 1, [])
-    ledger.set_labels([(CheckpointId("one"), "first")])
-    ledger.set_labels([(CheckpointId("two"), "second")])
+    ledger.set_labels([(CheckpointId("one"), "first", None)])
+    ledger.set_labels([(CheckpointId("two"), "second", None)])
     assert [checkpoint.label for checkpoint in ledger.checkpoints()] == ["second", None]
     assert ids(ledger.by_label("second")) == ["two"]
     assert ledger.by_label("first") == []
@@ -228,7 +228,7 @@ def test_labels_are_replaced_as_a_whole(ledger: Ledger) -> None:
 def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     ledger.add(FULL, 0, CHANGES)
     ledger.add_operation(operation("op", after="b" * 40), 1)
-    ledger.set_labels([(FULL.id, "good")])
+    ledger.set_labels([(FULL.id, "good", None)])
     ledger.set_tips({"ref": "tip"})
     note_session(ledger, FULL, event=True)
     turn = Turn(

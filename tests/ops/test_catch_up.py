@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from takeback.git.refs import Refs
 from takeback.ledger import file, gaps
 from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Ledger
+from takeback.ledger.schema import MIGRATIONS
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops import index as index_of_a_store
@@ -28,6 +30,7 @@ from takeback.ops.receive import Delivery, receive
 from takeback.store.garbage import collect
 from takeback.store.labels import remove_label
 from takeback.store.sink import PackSink
+from takeback.store.store import Store
 from tests.support.engine import (
     NOON,
     Heard,
@@ -75,6 +78,44 @@ def test_a_ledger_made_anew_equals_the_one_that_grew(context: Context, ledger: L
     assert rebuilt(context) == before
     assert any("turn 4" in line for line in before)
     assert any("first" in line for line in before)
+
+
+def older(ledger: Ledger, store: Store) -> sqlite3.Connection:
+    """Makes of a ledger what a takeback left that did not know whose a label is."""
+    ledger.close()
+    database = sqlite3.connect(store.path("ledger.db"), isolation_level=None)
+    database.execute("alter table labels drop column agent")
+    database.execute(f"pragma user_version = {len(MIGRATIONS) - 1}")
+    return database
+
+
+def test_an_older_ledger_learns_whose_models_gave_the_labels(
+    context: Context, ledger: Ledger
+) -> None:
+    first, *_, last = ledger.checkpoints()
+    label(context, ledger, first, "its", by="claude")
+    label(context, ledger, last, "mine")
+    catch_up(context.store, ledger, context.reporter)
+    older(ledger, context.store).close()
+    with closing(open_ledger(context.store, context.reporter)) as found:
+        assert [one.label_by for one in found.by_label("its")] == ["claude"]
+        assert [one.label_by for one in found.by_label("mine")] == [None]
+    assert heard_by(context).notes == []
+
+
+def test_two_that_find_an_older_ledger_at_once_bring_it_up_to_date(
+    context: Context, ledger: Ledger
+) -> None:
+    with closing(older(ledger, context.store)) as first:
+        first.execute("begin immediate")
+        first.execute("alter table labels add column agent text")
+        first.execute(f"pragma user_version = {len(MIGRATIONS)}")
+        with ThreadPoolExecutor(1) as beside:
+            second = beside.submit(open_ledger, context.store, context.reporter)
+            wait([second], 0.2)
+            first.execute("commit")
+            second.result(60).close()
+    assert heard_by(context).notes == []
 
 
 def test_each_checkpoint_says_what_changed_since_the_one_before(

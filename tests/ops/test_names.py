@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger.file import IN_MEMORY
@@ -15,6 +17,7 @@ from takeback.ledger.ledger import Ledger
 from takeback.ledger.sessions import add_turn, note_session
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.naming import is_turn_name, names_newest
 from takeback.model.session import Origin
 from takeback.model.timeline import ENDED, PROMPTED, Turn
 from takeback.ops import whose
@@ -22,10 +25,13 @@ from takeback.ops.names import (
     check_label,
     find,
     line_of,
+    may_begin_id,
     newest_of,
+    other_meaning,
     parse_time,
     unused_children,
 )
+from takeback.ops.operation_log import is_state_name
 from tests.support.engine import NOON
 
 HOUR = 3600.0
@@ -64,7 +70,7 @@ def ledger() -> Iterator[Ledger]:
     add(ledger, made(B, NOON - HOUR))
     add(ledger, made("tttttttttttt", NOON - HOUR / 2, kind=UNDO))
     add(ledger, made(C, NOON - 60))
-    ledger.set_labels([(CheckpointId(A), "good"), (CheckpointId(OTHERS), "theirs")])
+    ledger.set_labels([(CheckpointId(A), "good", None), (CheckpointId(OTHERS), "theirs", None)])
     yield ledger
     ledger.close()
 
@@ -283,10 +289,15 @@ def test_a_time_in_the_future_of_today_is_that_time_yesterday(ledger: Ledger) ->
     assert found(ledger, "16:30") == "yesterdayyyy"
 
 
-def test_an_exact_id_wins_over_a_label_and_a_label_over_a_beginning(ledger: Ledger) -> None:
-    ledger.set_labels([(CheckpointId(C), A), (CheckpointId(B), "bcde")])
-    assert found(ledger, A) == A
-    assert found(ledger, "bcde") == B
+def test_no_label_wins_over_another_kind_of_name(ledger: Ledger) -> None:
+    """Not those either that an older takeback took, or that were fetched."""
+    for name in (A, C[:4], "@", "@~1", "1h"):
+        without = found(ledger, name)
+        ledger.set_labels([(CheckpointId(one), name, None) for one in (A, B, C) if one != without])
+        assert found(ledger, name) == without
+    ledger.set_labels([(CheckpointId(C), "abcd", None)])
+    with pytest.raises(NoSuchCheckpoint, match="names 2 checkpoints"):
+        found(ledger, "abcd")
 
 
 def test_a_beginning_that_fits_two_names_both(ledger: Ledger) -> None:
@@ -297,7 +308,7 @@ def test_a_beginning_that_fits_two_names_both(ledger: Ledger) -> None:
 
 
 def test_a_label_on_two_checkpoints_names_both(ledger: Ledger) -> None:
-    ledger.set_labels([(CheckpointId(A), "twice"), (CheckpointId(C), "twice")])
+    ledger.set_labels([(CheckpointId(A), "twice", None), (CheckpointId(C), "twice", None)])
     with pytest.raises(NoSuchCheckpoint, match="names 2") as raised:
         found(ledger, "twice")
     assert A in raised.value.hint
@@ -352,6 +363,38 @@ def test_a_label_may_not_look_like_another_form(ledger: Ledger, name: str) -> No
 @pytest.mark.parametrize("name", ["good", "before the agent", "v1.2", "10 m", "ä", "abcd", "1"])
 def test_any_other_name_may_be_a_label(ledger: Ledger, name: str) -> None:
     check_label(ledger, name, NOON)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("abcd", "ABCD", "ready", "j49s", "\uff4a\uff14\uff19\uff53", "jjjjjjjjjjjj"),
+        *("3", "3.1", "3.end", "turn 3", "Turn:3", "turn3", "#3", "\uff203", "Green"),
+        *("x7k2.before", "x7k2abcdefgh.AFTER", "yesterday", "Now", "\uff11\uff10m", "14:05:06"),
+    ],
+)
+def test_what_may_be_read_as_another_name_is_no_label_for_a_model(
+    ledger: Ledger, name: str
+) -> None:
+    with pytest.raises(UsageError, match="cannot be a label"):
+        check_label(ledger, name, NOON, by_model=True)
+
+
+@pytest.mark.parametrize("name", ["good-1", "at the end", "v1.2", "10 m", "done", "tests pass"])
+def test_a_model_may_give_any_other(ledger: Ledger, name: str) -> None:
+    check_label(ledger, name, NOON, by_model=True)
+    assert other_meaning(name) == ""
+
+
+@given(st.text())
+def test_a_models_label_is_never_what_another_kind_of_name_means(name: str) -> None:
+    """Whatever is looked up before labels is no label that a model may give."""
+    if not other_meaning(name):
+        assert not may_begin_id(name)
+        assert not is_state_name(name)
+        assert not is_turn_name(name)
+        assert not names_newest(name)
+        assert parse_time(name, NOON) is None
 
 
 def test_times_of_day_are_local(monkeypatch: pytest.MonkeyPatch) -> None:

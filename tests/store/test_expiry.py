@@ -18,7 +18,7 @@ from takeback.store.expiry import (
     remove_trash,
     restored,
 )
-from takeback.store.labels import write_label
+from takeback.store.labels import Label, write_label
 from takeback.store.namespace import LABELS, TRASH
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON, checkpoint, refs_of, under_lock
@@ -114,7 +114,7 @@ def test_a_session_that_descends_from_another_follows_it(context: Context, works
 
 def test_a_label_leads_to_its_checkpoint_and_to_no_other(context: Context, workspace: Path) -> None:
     one, two = made(context, workspace, "1", "2")
-    under_lock(context, lambda it: write_label(PackSink(it.lock), two, "kept", NOON))
+    under_lock(context, lambda it: write_label(PackSink(it.lock), two, Label("kept"), NOON))
     expire(context, one.session, {one.id})
     [tip] = context.store.refs.list(LABELS).values()
     assert context.store.commit(tip).parents == (chain_of(context, one.session)[1].commit,)

@@ -54,17 +54,26 @@ class Engine(Following):
         message: str | None = None,
         session: str | None = None,
         allow_large: bool = False,
+        model: str | None = None,
     ) -> Made:
-        """Makes a checkpoint of the files as they are now, in ``session``."""
+        """Makes a checkpoint of the files as they are now, in ``session``.
+
+        ``model`` names whose model it is that asks, where that needs no finding out.
+        """
         if self.interrupted:
             with self._context.locked() as locked:
                 self._recover_and_say(locked)
         if label is not None:
-            wanted = label
-            self._ask(lambda ledger: ops.names.check_label(ledger, wanted, self.now))
+            wanted, model = label, self._model_asking() or model
+            self._ask(
+                lambda ledger: ops.names.check_label(
+                    ledger, wanted, self.now, by_model=model is not None
+                )
+            )
         return ops.checkpoint.checkpoint(
             self._context,
             label=label,
+            label_by=model,
             prompt=message,
             session=None if session is None else self.session_meant(session),
             allow_large=allow_large,
@@ -75,7 +84,10 @@ class Engine(Following):
         found = self.find(checkpoint)
         if name is None or found.label not in (None, name):
             self.refuse_inside("taking a label off")
-        return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
+        by = None if name is None else self._model_asking()
+        if by is not None and found.label == name:
+            return found  # and who gave it stays who gave it
+        return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name, by=by))
 
     @staticmethod
     def workspaces(*, environ: Mapping[str, str] | None = None) -> list[KnownWorkspace]:

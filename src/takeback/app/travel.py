@@ -323,6 +323,12 @@ class Travel(Merging):
 
         asker.refuse_inside(what, self._context.environ, self._asker)
 
+    def _model_asking(self) -> str | None:
+        """Returns the agent whose model asks, or may ask; None if a person does."""
+        from takeback.gate import asker
+
+        return asker.who(self._context.environ, self._asker).model
+
     def refuse_program(self, what: str) -> None:
         """Raises Refused if a model asks for a program to be started, unless it may."""
         if not self._context.policy.agent_may_run:

@@ -21,6 +21,7 @@ from click.shell_completion import (
 )
 
 from takeback.cli.options import AFTER_DASHES
+from takeback.model.address import label_words
 from takeback.model.naming import NEWEST
 from takeback.words.render import short
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from takeback.app.engine import Engine
+    from takeback.model.checkpoint import Checkpoint
 
     Items = list[CompletionItem[str]]
     Completer = Callable[[click.Context, click.Parameter, str], Items]
@@ -95,13 +97,18 @@ def _places(tb: Engine, session: str | None, before: str) -> Iterator[tuple[str,
         checkpoint, turn = entry.checkpoint, entry.turn
         about = short(checkpoint.prompt or checkpoint.kind)
         if checkpoint.label is not None:
-            yield f"{before}{checkpoint.label}", about
+            yield f"{before}{checkpoint.label}", _about_label(checkpoint)
         if turn is not None and turn.number is not None:
             yield f"{before}turn:{turn.number}", about
     if session is None:  # a label means the same everywhere
         for entry in tb.checkpoints(limit=_PLACES):
             if entry.checkpoint.label is not None:
-                yield entry.checkpoint.label, short(entry.checkpoint.prompt or "")
+                yield entry.checkpoint.label, _about_label(entry.checkpoint)
+
+
+def _about_label(checkpoint: Checkpoint) -> str:
+    said = short(checkpoint.prompt or checkpoint.kind)
+    return said if checkpoint.label_by is None else f"{label_words(checkpoint)}  {said}"
 
 
 def sessions(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:

@@ -78,6 +78,13 @@ class Who(Value):
         """The stores of the workspaces that those sessions work in."""
         return frozenset(one.place for one in self.agents)
 
+    @property
+    def model(self) -> str | None:
+        """The agent whose model asks; None for a person."""
+        if self.is_person:
+            return None
+        return (self.turn or self.agents[0]).agent or "unknown"
+
     def works_in(self, place: str) -> bool:
         """Tells whether a store is one of a workspace of those sessions; a person's all are."""
         return not self.agents or self.presumed or place in self.places

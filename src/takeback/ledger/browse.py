@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 500
 """How many ids go into one query."""
+_NO_LABEL = (None, None)
 _NO_TURN = (None, None, None, None, None)
 
 
@@ -38,8 +39,8 @@ def timeline_rows(
     ]
     found = found if limit < 0 else found[:limit]
     labels = {
-        id: original(str(name))
-        for id, name in ledger.columns("select checkpoint, name from labels")
+        id: (original(str(name)), None if agent is None else original(str(agent)))
+        for id, name, agent in ledger.columns("select checkpoint, name, agent from labels")
     }
     # Separate queries: joining them by their ids takes twice as long.
     turns = {
@@ -52,7 +53,12 @@ def timeline_rows(
     outside = dict(_outside(ledger, None if limit < 0 else [row[0] for row in found]))
     return tuple(
         TimelineRow._make(
-            (*row, labels.get(row[0]), *turns.get(row[0], _NO_TURN), outside.get(row[0], 0))
+            (
+                *row,
+                *labels.get(row[0], _NO_LABEL),
+                *turns.get(row[0], _NO_TURN),
+                outside.get(row[0], 0),
+            )
         )
         for row in found
     )

@@ -167,13 +167,15 @@ class LedgerFile:
         return int(number)
 
     def _migrate(self) -> None:
-        version = self._number("user_version")
+        while (version := self._number("user_version")) < len(MIGRATIONS):
+            self._db.execute("begin immediate")
+            if self._number("user_version") == version:  # no other process was there first
+                for step in _dense(MIGRATIONS[version]).split(";"):
+                    self._db.execute(step)
+                self._db.execute(f"pragma user_version = {version + 1}")
+            self._db.execute("commit")
         if version > len(MIGRATIONS):
             raise LedgerUnwritable(f"it was made by a newer takeback, format {version}")
-        for number in range(version, len(MIGRATIONS)):
-            steps = _dense(MIGRATIONS[number])
-            script = f"begin immediate; {steps} pragma user_version = {number + 1}; commit;"
-            self._db.executescript(script)
 
     def close(self) -> None:
         self._db.close()

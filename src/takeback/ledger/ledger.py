@@ -19,7 +19,8 @@ _OF_THEIR_OWN = ("id", "session", "kind", "time", "sequence", "machine", "turn",
 _NOT_IN_REST = frozenset(("type", *_OF_THEIR_OWN))
 _COLUMNS = (
     f"{', '.join(_OF_THEIR_OWN)}, meta, snapshot, commit_id, "
-    "(select name from labels where checkpoint = checkpoints.id)"
+    "(select name from labels where checkpoint = checkpoints.id), "
+    "(select agent from labels where checkpoint = checkpoints.id)"
 )
 _SOUND = "ok"
 """What SQLite says if it finds nothing wrong with a file."""
@@ -151,11 +152,11 @@ class Ledger(LedgerFile):
             operation.before,
         )
 
-    def set_labels(self, labels: Iterable[tuple[CheckpointId, str]]) -> None:
-        """Replaces all labels."""
+    def set_labels(self, labels: Iterable[tuple[CheckpointId, str, str | None]]) -> None:
+        """Replaces all labels: checkpoints, names, and the agents whose models gave them."""
         self.rows("delete from labels")
-        for checkpoint, name in labels:
-            self.rows("insert into labels values (?, ?)", checkpoint, name)
+        for label in labels:
+            self.rows("insert into labels values (?, ?, ?)", *label)
 
     # -- questions
 
@@ -381,7 +382,7 @@ def rest_of(checkpoint: Checkpoint) -> str:
 
 
 def _checkpoint(row: Sequence[object]) -> Checkpoint:
-    *own, meta, snapshot, commit, label = row
+    *own, meta, snapshot, commit, label, by = row
     try:
         record = json_text.loads(str(meta))
         if not isinstance(record, dict):
@@ -392,4 +393,6 @@ def _checkpoint(row: Sequence[object]) -> Checkpoint:
         )
     except ValueError as error:
         raise LedgerDamaged(f"a row does not read back: {error}") from None
-    return found if label is None else found.replace(label=str(label))
+    if label is None:
+        return found
+    return found.replace(label=str(label), label_by=None if by is None else str(by))

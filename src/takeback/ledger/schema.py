@@ -1,8 +1,8 @@
 """The tables, one migration per version. ``user_version`` says how many were applied.
 
 Everything here can be read again from the refs, so a migration may discard what it cannot carry
-over: with no tips left, the next command reads the store from its beginning. Two processes may find
-an older ledger at once: each statement may safely run twice.
+over: with no tips left, the next command reads the store from its beginning, and without those of
+the labels, these. Statements end with a semicolon, and have no other.
 """
 
 from __future__ import annotations
@@ -166,6 +166,10 @@ MIGRATIONS = (
     drop index if exists checkpoints_tested;
     create index if not exists checkpoints_telling on checkpoints (position)
         where instr(meta, '"tested') > 0 or instr(meta, '"follows"') > 0;
+    """,
+    """
+    alter table labels add column agent text;
+    delete from tips where ref like '%/labels/%';
     """,
 )
 TABLES = (

@@ -100,7 +100,7 @@ def _search(tb: Engine, given: Document) -> str:
 
 def _checkpoint(tb: Engine, given: Document) -> str:
     start = time.monotonic()
-    made = tb.checkpoint(given.get("label"))
+    made = tb.checkpoint(given.get("label"), model="mcp")
     took = round((time.monotonic() - start) * 1000)
     changed = len(tb.show(made.checkpoint).entry.changes)
     return _bounded(json_text.dumps(documents.made(made, changed=changed, ms=took)))

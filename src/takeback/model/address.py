@@ -26,14 +26,16 @@ from takeback.visible import shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.row import TimelineRow
 
 _LONGEST = 60
+_BY_MODEL = "model's: "
 
 
 def address(checkpoint: Checkpoint, now: float) -> str:
     """Returns where a checkpoint is; never only its id, and fit to be shown anywhere."""
     if checkpoint.label:
-        return shown(f'"{checkpoint.label}"')
+        return f'"{label_words(checkpoint)}"'
     said = _line(checkpoint.prompt or "")
     if checkpoint.kind == PROMPT and checkpoint.turn:
         return f"before turn {checkpoint.turn}" + (f": {said}" if said else "")
@@ -48,6 +50,15 @@ def address(checkpoint: Checkpoint, now: float) -> str:
     if checkpoint.kind == STEER and said:
         return f"in {turn}, before: {said}"
     return f"{words} {turn}, {when}"
+
+
+def label_words(place: Checkpoint | TimelineRow) -> str:
+    """Returns the label of a place as terminals show it: one that a model gave begins with that.
+
+    What is cut for want of room is not the mark. The page has the same one (static/words.js).
+    """
+    label = shown(place.label or "")
+    return label if place.label_by is None else f"{_BY_MODEL}{label}"
 
 
 _WORDS = {

@@ -48,6 +48,8 @@ class Checkpoint(Value):
     prompt: str | None = None
     turn: int | None = None
     label: str | None = None
+    label_by: str | None = None
+    """The agent whose model gave the label; None for a person's."""
     branch: str | None = None
     head: str | None = None
     operation: str | None = None
@@ -129,6 +131,7 @@ class Checkpoint(Value):
             saved=None,
             prompt=None,
             label=None,
+            label_by=None,
             operation=None,
             unfinished=False,
             leaf=None,

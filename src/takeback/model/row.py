@@ -36,6 +36,7 @@ class TimelineRow(NamedTuple):
     time: float
     turn: int | None
     label: str | None = None
+    label_by: str | None = None
     number: int | None = None
     state: TurnState | None = None
     prompt: str | None = None

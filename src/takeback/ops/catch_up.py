@@ -367,7 +367,8 @@ def _finish(store: Store, ledger: Ledger, wanted: dict[str, str]) -> None:
     known = ledger.tips()
     labels = [{r: t for r, t in tips.items() if r.startswith(LABELS)} for tips in (known, wanted)]
     if labels[0] != labels[1]:
-        ledger.set_labels(read_labels(store).items())
+        given = read_labels(store)
+        ledger.set_labels((one, label.name, label.agent) for one, label in given.items())
     for ref in known:
         if ref not in wanted:
             ledger.forget_tip(ref)

@@ -29,6 +29,7 @@ def checkpoint(
     context: Context,
     *,
     label: str | None = None,
+    label_by: str | None = None,
     prompt: str | None = None,
     session: SessionId | None = None,
     allow_large: bool = False,
@@ -53,7 +54,6 @@ def checkpoint(
         if label is not None:
             from takeback.ops.label import put_label
 
-            put_label(locked, made, label)
-            made = made.replace(label=label)
+            made = put_label(locked, made, label, by=label_by)
     keep_house(context)
     return Made(made, captured.coverage.skipped)

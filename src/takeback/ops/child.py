@@ -212,6 +212,7 @@ def write_child(
         commit=b"",
         saved=None,
         label=None,
+        label_by=None,
         operation=None,
         prompt=None,
         turn=moment.turn,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import Command, TakebackError, UsageError
+from takeback.model.address import label_words
 from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
 from takeback.ops.failures import Translated
@@ -76,7 +77,8 @@ def named(offered: Sequence[Earlier], name: str) -> Earlier:
 
 def _described(one: Earlier) -> str:
     newest = one.newest
-    about = "" if newest is None else newest.label or newest.prompt or newest.id
+    about = "" if newest is None else newest.prompt or newest.id
+    about = label_words(newest) if newest is not None and newest.label else about
     return f"{one.name} ({' '.join(about.split())[:_ABOUT]})" if about else one.name
 
 

@@ -1,9 +1,9 @@
 """Finds the checkpoint that a person means.
 
-In this order: exact id, label, ``OP.before`` and ``OP.after`` (the states around an operation),
-a turn (ops/turn_names.py), ``@`` and ``@~N``, a time, the beginning of an id (four characters at
-least). ``SESSION/CP`` looks in only one session; without it, turns and ``@``
-are those of the session that is meant.
+In this order: exact id, the beginning of one (four characters at least), ``OP.before`` and
+``OP.after`` (the states around an operation), a turn (ops/turn_names.py), ``@`` and ``@~N``, a
+time, a label: the only name that a model can choose redirects no other. ``SESSION/CP`` looks in
+only one session; without it, turns and ``@`` are those of the session that is meant.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _SHORTEST_PREFIX = 4
 _LONGEST_LABEL = 100
 _DAYS = ("yesterday", "today", "now", "noon", "midnight")
 _NEAR = 5
+_ANY_TIME = 1e9
 
 
 def find(
@@ -60,11 +61,10 @@ def find(
     exact = ledger.by_id(wanted)
     if exact is not None and session in (None, exact.session):
         return exact
-    labelled = [c for c in ledger.by_label(wanted) if session in (None, c.session)]
-    if len(labelled) == 1:
-        return labelled[0]
-    if len(labelled) > 1:
-        raise _ambiguous(text, labelled)
+    if may_begin_id(wanted):
+        begun = [c for c in ledger.by_prefix(wanted) if session in (None, c.session)]
+        if begun:
+            return _only(text, begun)
     if is_state_name(wanted):
         state = state_named(ledger, log(), wanted)
         if state is not None:
@@ -81,7 +81,10 @@ def find(
         if found is None:
             raise NoSuchCheckpoint(f"there is no checkpoint at or before {text}", hint=_LIST)
         return found
-    return _by_prefix(ledger, wanted, session, log)
+    labelled = [c for c in ledger.by_label(wanted) if session in (None, c.session)]
+    if labelled:
+        return _only(text, labelled)
+    raise _unknown(ledger, wanted, log)
 
 
 def _left_by_operation(
@@ -145,15 +148,19 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     return found[back]
 
 
-def _by_prefix(
-    ledger: Ledger, text: str, session: str | None, log: Callable[[], Sequence[Operation]]
-) -> Checkpoint:
-    if looks_like_id(text) and len(text) >= _SHORTEST_PREFIX:
-        found = [c for c in ledger.by_prefix(text) if session in (None, c.session)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise _ambiguous(text, found)
+def may_begin_id(text: str) -> bool:
+    """Tells whether a name is looked for among the beginnings of ids."""
+    return looks_like_id(text) and len(text) >= _SHORTEST_PREFIX
+
+
+def _only(text: str, found: list[Checkpoint]) -> Checkpoint:
+    if len(found) == 1:
+        return found[0]
+    ids = ", ".join(checkpoint.id for checkpoint in found[:_NEAR])
+    raise NoSuchCheckpoint(f"{text!r} names {len(found)} checkpoints", hint=f"say which: {ids}")
+
+
+def _unknown(ledger: Ledger, text: str, log: Callable[[], Sequence[Operation]]) -> NoSuchCheckpoint:
     near = _near(ledger, text)
     hint: Hint = f"near it: {', '.join(near)}" if near else _LIST
     if looks_like_id(text) and len(text) < _SHORTEST_PREFIX:
@@ -163,12 +170,7 @@ def _by_prefix(
     elif not near and (text[0].isdigit() or text.lower() in _DAYS):
         hint = ("a time is written 10m, 2h, 3d, 14:05 or 2026-11-15T14:05; ", *_LIST)
     hint = hint_for(log(), text) or hint
-    raise NoSuchCheckpoint(f"there is no checkpoint {text!r}", hint=hint)
-
-
-def _ambiguous(text: str, found: list[Checkpoint]) -> NoSuchCheckpoint:
-    ids = ", ".join(checkpoint.id for checkpoint in found[:_NEAR])
-    return NoSuchCheckpoint(f"{text!r} names {len(found)} checkpoints", hint=f"say which: {ids}")
+    return NoSuchCheckpoint(f"there is no checkpoint {text!r}", hint=hint)
 
 
 def _near(ledger: Ledger, text: str) -> list[str]:
@@ -221,14 +223,34 @@ def _moment(wall: datetime, now: float) -> float:
     return second if second <= now else first
 
 
-def check_label(ledger: Ledger, name: str, now: float) -> None:
-    """Raises UsageError for a label that could be mistaken for another kind of name."""
-    why = _why_no_label(ledger, name, now)
+def check_label(ledger: Ledger, name: str, now: float, *, by_model: bool = False) -> None:
+    """Raises UsageError for a label that could be mistaken for another kind of name.
+
+    A person may give one that only might be (``other_meaning``); a model may not.
+    """
+    why = _why_no_label(ledger, name, now) or (other_meaning(name) if by_model else "")
     if why:
         raise UsageError(f"{name[:_LONGEST_LABEL]!r} cannot be a label: {why}", hint=_LABELS)
 
 
 _LABELS = "a label is a line of text such as before-the-merge; another name for it is free"
+
+
+def other_meaning(name: str) -> str:
+    """Returns what else a label may be read as, by us or by a person; empty if nothing."""
+    from unicodedata import normalize
+
+    plain = normalize("NFKC", name).casefold().strip()
+    number = plain.removeprefix("turn").lstrip(" :#-").removesuffix(".end").replace(".", "")
+    if may_begin_id(plain):
+        return "it looks like the beginning of an id, and ids come first"
+    if is_state_name(plain):
+        return "it looks like a state around an operation, and those come first"
+    if number.isdigit() or plain.startswith((NEWEST, "-", TURN)) or plain == GREEN:
+        return "it looks like another way to name one"
+    if plain in _DAYS or parse_time(plain, _ANY_TIME) is not None:
+        return "it looks like a time"
+    return ""
 
 
 def _why_no_label(ledger: Ledger, name: str, now: float) -> str:

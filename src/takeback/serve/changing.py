@@ -102,6 +102,7 @@ async def label(asked: Asked) -> Document:
     def job(tb: Engine) -> Document:
         before = tb.find(asked.body["checkpoint"], session=asked.body.get("session"))
         after = tb.label(before, asked.body["label"])
-        return {"id": after.id, "label": after.label, "before": before.label}
+        label = {"label": after.label, "label_by": after.label_by, "before": before.label}
+        return {"id": after.id, **label}
 
     return await for_person(asked, "a label", job)

@@ -248,7 +248,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "label",
         "Gives a checkpoint a name, or takes it off (null).",
         changing.label,
-        _holds("id", "label", "before"),
+        _holds("id", "label", "label_by", "before"),
         body=changing.LABEL,
     ),
     Endpoint(

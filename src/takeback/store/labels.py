@@ -8,6 +8,7 @@ may have given the name. Pruning drops what is left of it.
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
+from takeback.model.value import Value
 from takeback.store.namespace import LABELS, label_ref, labelled_by, machine_of
 from takeback.store.records import read_record, write_record
 
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 
-def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) -> None:
+class Label(Value):
+    """A name, and the agent whose model gave it: None for a person, as for all of older stores."""
+
+    name: str
+    agent: str | None = None
+
+
+def write_label(sink: PackSink, checkpoint: Checkpoint, label: Label, time: float) -> None:
     """Names a checkpoint, replacing its former name."""
     locked = sink.locked
     store, ref = locked.store, label_ref(locked.machine, checkpoint.id)
@@ -29,13 +37,14 @@ def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) 
         {
             "type": "label",
             "checkpoint": checkpoint.id,
-            "name": name,
+            "name": label.name,
+            **({} if label.agent is None else {"agent": label.agent}),
             "sequence": locked.next_sequence(above=checkpoint.sequence),
         },
         # the former one too, so that a machine that has fetched it can continue from it
         parents=(checkpoint.commit,) if tip is None else (checkpoint.commit, tip),
         time=time,
-        message=f"label {name}",
+        message=f"label {label.name}",
     )
     sink.publish()
     store.refs.write(ref, commit, expect=tip)
@@ -45,28 +54,31 @@ def remove_label(sink: PackSink, checkpoint: Checkpoint, time: float) -> bool:
     """Removes the name of a checkpoint; False if it had none."""
     if not read_labels(sink.locked.store).get(checkpoint.id):
         return False
-    write_label(sink, checkpoint, "", time)
+    write_label(sink, checkpoint, Label(""), time)
     return True
 
 
-def read_labels(store: Store) -> dict[CheckpointId, str]:
-    """Returns the name of each labelled checkpoint; a damaged label is skipped."""
-    return {checkpoint: name for checkpoint, name in _newest_names(store).items() if name}
+def read_labels(store: Store) -> dict[CheckpointId, Label]:
+    """Returns the label of each labelled checkpoint; a damaged one is skipped."""
+    return {checkpoint: label for checkpoint, label in _newest(store).items() if label.name}
 
 
 def taken_off(store: Store) -> set[CheckpointId]:
     """Returns the checkpoints that had a label and have none any more."""
-    return {checkpoint for checkpoint, name in _newest_names(store).items() if not name}
+    return {checkpoint for checkpoint, label in _newest(store).items() if not label.name}
 
 
-def _newest_names(store: Store) -> dict[CheckpointId, str]:
-    found: dict[CheckpointId, tuple[float, str, str]] = {}
+def _newest(store: Store) -> dict[CheckpointId, Label]:
+    found: dict[CheckpointId, tuple[float, str]] = {}
+    labels: dict[CheckpointId, Label] = {}
     for ref, oid in store.refs.list(LABELS, damaged={}).items():
         try:
             record = read_record(store, oid)
-            given = (record.number("sequence"), machine_of(ref), record.text("name"))
+            given = (record.number("sequence"), machine_of(ref))
+            label = Label(record.text("name"), record.optional_text("agent"))
         except StoreDamaged:
             continue  # verify reports it
         checkpoint = labelled_by(ref)
-        found[checkpoint] = max(given, found.get(checkpoint, given))
-    return {checkpoint: name for checkpoint, (_, _, name) in found.items()}
+        if given >= found.get(checkpoint, given):
+            found[checkpoint], labels[checkpoint] = given, label
+    return labels

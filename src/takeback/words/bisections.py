@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.address import label_words
 from takeback.visible import shown
 from takeback.words.documents import counted
 from takeback.words.render import counts
@@ -37,7 +38,7 @@ def place_words(place: Place) -> str:
     """Says which state it is: the end of a turn, or a checkpoint."""
     if place.turn is not None:
         return place.turn.words
-    label = f" {shown(place.checkpoint.label)}" if place.checkpoint.label else ""
+    label = f" {label_words(place.checkpoint)}" if place.checkpoint.label else ""
     return f"{place.checkpoint.id}{label}"
 
 

@@ -6,6 +6,7 @@ The picker and the numbered list say the same; each has its own keys and colours
 from __future__ import annotations
 
 from takeback.errors import Bug, RecoveredInstead, Refused, TakebackError
+from takeback.model.address import label_words
 from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.operation import (
     APPLY,
@@ -129,9 +130,9 @@ def progress(what: str, step: tuple[str, int, int] | None, *, leaving: bool = Fa
 def labelled(before: Checkpoint, after: Checkpoint) -> str:
     """Says which label a checkpoint has now."""
     if after.label is not None:
-        return f"Labelled {shown(after.label)}: {after.id}"
+        return f"Labelled {label_words(after)}: {after.id}"
     if before.label is not None:
-        return f"Took the label {shown(before.label)} off: {after.id}"
+        return f"Took the label {label_words(before)} off: {after.id}"
     return f"There was no label on {after.id}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model import coverage
+from takeback.model.address import label_words
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.turn import STEER
@@ -38,7 +39,7 @@ def place_title(entry: TimelineEntry) -> str:
     """Returns what a checkpoint is, with its id last."""
     words = [place_name(entry).strip()]
     if entry.checkpoint.label is not None:
-        words.append(f'"{shown(entry.checkpoint.label)}"')
+        words.append(f'"{label_words(entry.checkpoint)}"')
     return f"{', '.join(words)}  {entry.checkpoint.id}"
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from takeback.errors import NotAWorkspace
+from takeback.model.address import label_words
 from takeback.model.ages import ago
-from takeback.visible import shown
 from takeback.words.render import short
 from takeback.words.text import count, timestamp
 
@@ -60,7 +60,7 @@ def question(one: Earlier, now: float) -> str:
 
 def _about(newest: Checkpoint) -> str:
     if newest.label is not None:
-        return f'"{shown(newest.label)}", '
+        return f'"{label_words(newest)}", '
     return f'"{short(newest.prompt)}", ' if newest.prompt else ""
 
 
@@ -95,6 +95,7 @@ def document(one: Earlier) -> Document:
             "id": newest.id,
             "time": timestamp(newest.time),
             "label": newest.label,
+            "label_by": newest.label_by,
             "prompt": newest.prompt,
         },
         "adopt": adopt_command(one),

@@ -8,7 +8,7 @@ Without a width only long prompts are cut: a program or a pager reads it.
 
 from __future__ import annotations
 
-from takeback.model.address import address
+from takeback.model.address import address, label_words
 from takeback.model.ages import age
 from takeback.model.short_ids import short_ids
 from takeback.model.timeline import OUTSIDE, UNKNOWN
@@ -152,17 +152,18 @@ def _middle(row: _Row, room: int | None) -> list[Piece]:
     """Returns label, prompt and files, in that order of importance."""
     entry = row.entry
     has_files = row.names_files and entry.checkpoint.expired is None
-    label, prompt = entry.checkpoint.label, entry.checkpoint.prompt
+    prompt = entry.checkpoint.prompt
+    label = "" if entry.checkpoint.label is None else label_words(entry.checkpoint)
     paths = [change.path for change in entry.shown]
     said = None if prompt is None else shown(" ".join(prompt.split()))
     if room is None:
-        named = [(shown(label), "strong")] if label is not None else []
+        named = [(label, "strong")] if label else []
         asked = [(f'"{short(prompt)}"', "")] if prompt is not None else []
         files = [(file_names(paths), "")] if has_files else []
         return [*named, *asked, *files]
     pieces: list[Piece] = []
-    if label is not None:
-        pieces.append((cut(shown(label), min(room, _WIDEST_NAME)), "strong"))
+    if label:
+        pieces.append((cut(label, min(room, _WIDEST_NAME)), "strong"))
         room -= width(pieces[0][0]) + _GAP
     if said is not None:
         third = room // 3

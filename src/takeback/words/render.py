@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.address import label_words
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.operation import (
@@ -298,7 +299,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     yield f"  made      {ago(checkpoint.time, now)}{_moment(checkpoint.time)}"
     yield f"  kind      {checkpoint.kind}"
     for name, value in (
-        ("label", checkpoint.label),
+        ("label", None if checkpoint.label is None else label_words(checkpoint)),
         ("prompt", checkpoint.prompt),
         ("branch", checkpoint.branch),
         ("head", checkpoint.head),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.address import address
+from takeback.model.address import address, label_words
 from takeback.model.ages import ago, time_of_day
 from takeback.model.path_text import to_text
 from takeback.visible import shown
@@ -62,7 +62,7 @@ def place_words(standing: Standing, now: float) -> str:
         which = f"turn {turn.number}" if turn.number is not None else f"a {turn.kind} command"
         return f"{standing.place} {which} of {whose}, {when}"
     if checkpoint.label is not None:
-        return f'at "{shown(checkpoint.label)}", {when}'
+        return f'at "{label_words(checkpoint)}", {when}'
     if checkpoint.agent is not None:
         return f"at the {checkpoint.kind} of {whose}, {when}"
     return f"at the checkpoint made by hand, {when}"

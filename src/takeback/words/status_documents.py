@@ -89,6 +89,7 @@ def here(standing: Standing) -> Document:
         "turn": None if standing.turn is None else standing.turn.number,
         "time": timestamp(checkpoint.time),
         "label": checkpoint.label,
+        "label_by": checkpoint.label_by,
     }
 
 

@@ -21,6 +21,7 @@ def command(call: Call, checkpoint: str, name: str | None) -> int:
     with call.open("label") as tb:
         before = call.look_up(tb, checkpoint)
         after = tb.label(before, name)
-    output.document("label", {"id": after.id, "label": after.label, "before": before.label})
+    document = {"id": after.id, "label": after.label, "label_by": after.label_by}
+    output.document("label", {**document, "before": before.label})
     output.done([labelled(before, after)])
     return 0

@@ -6,7 +6,7 @@ import { openMenu } from "./menu.js";
 import { currentSession } from "./workspace.js";
 import { prose } from "./prose.js";
 import { lineCounts } from "./counts.js";
-import { capital, count, firstLine, when } from "./words.js";
+import { capital, count, firstLine, labelOf, when } from "./words.js";
 
 const NAMES = { user: "You", assistant: "Agent", system: "Note", tool: "Tool" };
 
@@ -63,7 +63,7 @@ function did(turn) {
       onclick: () => know({ selected: turn.id, pane: "changes", place: "pane" }) },
     `Changed ${count(turn.changed.length, "file")}`),
     el("span", { class: "counts" }, ...lineCounts(turn)),
-    turn.label && el("span", { class: "chip label" }, turn.label));
+    turn.label && el("span", { class: "chip label" }, labelOf(turn)));
 }
 
 /** Returns what a tool was given, with paths from the workspace on. */

@@ -6,7 +6,7 @@ import { know, now, watch } from "./store.js";
 import { Windowed } from "./windowed.js";
 import { lanesOf, piecesOf } from "./lanes.js";
 import { older, turnOf } from "./workspace.js";
-import { count, firstLine, numberOf, titleOf, when } from "./words.js";
+import { count, firstLine, labelOf, numberOf, titleOf, when } from "./words.js";
 import { openMenu } from "./menu.js";
 import { lineCounts } from "./counts.js";
 
@@ -131,7 +131,7 @@ function turnRow(turn, at) {
         "div",
         { class: "row-title" },
         el("span", { class: quiet ? "title quiet" : "title" }, titleOf(turn)),
-        turn.label && turn.prompt && el("span", { class: "chip label" }, turn.label),
+        turn.label && turn.prompt && el("span", { class: "chip label" }, labelOf(turn)),
         badge(turn),
         here?.id === turn.id && el("span", { class: "chip here" }, `files are ${placeWord(here)}`),
       ),

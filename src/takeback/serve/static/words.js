@@ -41,9 +41,14 @@ const KINDS = {
   branch: "Branch",
 };
 
+/** Returns the label of a row: one that a model gave begins with that, as in terminals. */
+export function labelOf(turn) {
+  return turn.label && turn.label_by ? `model's: ${turn.label}` : turn.label;
+}
+
 /** Returns what a row of the timeline is called. */
 export function titleOf(turn) {
-  return firstLine(turn.prompt) || turn.label || KINDS[turn.kind] || turn.kind;
+  return firstLine(turn.prompt) || labelOf(turn) || KINDS[turn.kind] || turn.kind;
 }
 
 export function numberOf(turn) {

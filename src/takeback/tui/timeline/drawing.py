@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from takeback.model.address import label_words
 from takeback.model.ages import age
 from takeback.model.turn import STEER
 from takeback.model.value import Value
 from takeback.tui.cells import cell_len, set_cell_size
 from takeback.tui.timeline.rows import SIGNS
-from takeback.visible import shown
 from takeback.words import rows as words
 from takeback.words.listing import here_words, outside_words
 from takeback.words.paint import Paint
@@ -96,7 +96,7 @@ def _first(
     if item.kind == STEER:
         left.insert(1, ("  ", "prompt"))
     if item.label is not None:
-        left.append((f"[{shown(item.label)}]  ", "label"))
+        left.append((f"[{label_words(item)}]  ", "label"))
     right = [(f" {age(item.time, around.now):>{_AGE}} ", "age")]
     if around.here is not None and around.here[0] == item.id:
         right.insert(0, (f"  {here_words(around.here[1])}", "here"))

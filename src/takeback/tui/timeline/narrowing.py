@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.address import label_words
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -83,7 +84,7 @@ def filters(browsed: Browsed) -> list[tuple[Filter, str]]:
     if labelled:
         found.append((Filter(LABEL, "", "anything with a label"), count(labelled, "row")))
     found += [
-        (Filter(LABEL, row.label, f"label {shown(row.label)}"), words.name(row))
+        (Filter(LABEL, row.label, f"label {label_words(row)}"), words.name(row))
         for row in labelled
         if row.label is not None
     ]
