@@ -175,13 +175,9 @@ def test_a_hook_that_is_typed_leaves_none_behind(agent: Agent) -> None:
 
 def test_what_a_model_types_about_its_own_session_is_refused_by_it_too(attended: Agent) -> None:
     """Who asks is looked at: the caller, not the standby, which has nobody above it."""
-    event = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(attended.workspace)}
-    data = json.dumps(event).encode()
-    below = ["env", "CLAUDE_CODE_SESSION_ID=s", "sh", "-c"]
-    hidden = 'env -u CLAUDE_CODE_SESSION_ID "$@"; exit 0'
-    attended.typed(data, *below, hidden, "sh", agent="claude")
+    attended.typed(attended.event(event="turn_end", turn="1"), "sh", "-c", '"$@"; exit 0', "sh")
     [line] = attended.failures()
-    assert "came from inside its own session, not through its settings" in line
+    assert "the end of a turn of mine was told by a tool of that very session" in line
 
 
 @pytest.mark.parametrize("change", ["edited", "gone"])

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,14 @@ from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
 from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.model.policy import Overrides
+from tests.support.agent import AgentProcess, agent
 from tests.support.cli import Cli
 from tests.support.host import Host
-from tests.support.processes import Started
 
 WORDS = {"TAKEBACK_AGENT": "mine", "TAKEBACK_SESSION_ID": "s1"}
-"""What an agent tells its tools' processes."""
+"""What an agent tells its tools' processes, and what it left running."""
 
+REWIND = ("rewind", "turn:1", "--files", "--yes", "--force")
 FLAGS = ("--during-turn", "--allow-mass-delete")
 
 ALL = """
@@ -37,55 +37,17 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-@dataclass
-class Agent:
-    """A running agent whose tools' processes are below its own."""
-
-    process: subprocess.Popen[str]
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def run(self, cli: Cli, *words: str) -> int:
-        """Runs takeback from a tool's shell that tells it nothing."""
-        return self.call([str(word) for word in cli.argv(*words)])
-
-    def call(self, argv: list[str]) -> int:
-        """Runs a program from a tool's shell; returns its status."""
-        line = json.dumps(argv)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
-
-
-LOOP = """
-import json, subprocess, sys
-for line in sys.stdin:
-    argv = json.loads(line)
-    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *argv], capture_output=True)
-    print(done.returncode, flush=True)
-"""
+@pytest.fixture
+def own() -> Iterator[AgentProcess]:
+    """The agent, whose hooks and whose tools' shells are below its process."""
+    with agent() as began:
+        yield began
 
 
 @pytest.fixture
-def agent(cli: Cli) -> Iterator[Agent]:
-    with Started(
-        [sys.executable, "-c", LOOP],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=cli.directory,
-    ) as process:
-        yield Agent(process)
-
-
-@pytest.fixture
-def host(cli: Cli, tmp_path: Path) -> Host:
+def host(cli: Cli, tmp_path: Path, own: AgentProcess) -> Host:
     """An agent with a finished turn and one that runs."""
-    made = Host(cli, tmp_path)
+    made = Host(cli.told_by(own), tmp_path)
     made.turn("one", {"a.txt": b"1"})
     cli.ok("label", "turn:1", "kept")
     made.prompt("two")
@@ -93,19 +55,14 @@ def host(cli: Cli, tmp_path: Path) -> Host:
     return made
 
 
-def statuses(cli: Cli, calls: list[list[str]], **env: str) -> list[int]:
-    """Runs many commands in one process, which is quicker, and returns how each ended."""
-    done = subprocess.run(
-        [sys.executable, "-c", ALL, json.dumps(calls)],
-        cwd=cli.directory,
-        env=cli.environment(env),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = [int(line.split()[1]) for line in done.stdout.splitlines() if line[:6] == "ended "]
-    assert len(found) == len(calls), done.stdout + done.stderr
+def statuses(host: Host, calls: list[list[str]]) -> list[int]:
+    """Has the model run many commands in one process, which is quicker; returns how each ended."""
+    assert host.cli.agent is not None
+    words = [sys.executable, "-c", ALL, json.dumps(calls)]
+    done = host.cli.agent.tool(words, cwd=host.cli.directory, check=True)
+    lines = done.stdout.decode().splitlines()
+    found = [int(line.split()[1]) for line in lines if line[:6] == "ended "]
+    assert len(found) == len(calls), done
     return found
 
 
@@ -127,7 +84,7 @@ def destroying(cli: Cli) -> list[list[str]]:
     """Everything that destroys or redirects, as a model would say it."""
     beside = cli.directory.parent
     return [
-        ["rewind", "turn:1", "--files", "--yes", "--force"],
+        [*REWIND],
         ["undo", "--yes", "--force"],
         ["redo", "--yes", "--force"],
         ["revert", "turn:1", "--yes", "--force"],
@@ -173,7 +130,7 @@ def test_a_model_destroys_nothing_from_inside_its_turn(host: Host) -> None:
     (host.cli.directory / "a.txt").write_bytes(b"2")
     before = state(host.cli)
     calls = destroying(host.cli)
-    found = statuses(host.cli, calls, **WORDS)
+    found = statuses(host, calls)
     ended = {" ".join(words): status for words, status in zip(calls, found, strict=True)}
     redo = " ".join(calls[2])
     assert ended.pop(redo) == 13  # nothing to redo is the same answer
@@ -186,11 +143,11 @@ def test_a_model_destroys_nothing_from_inside_its_turn(host: Host) -> None:
 def test_a_background_task_of_a_model_destroys_nothing_after_its_turn(host: Host) -> None:
     host.end(background=True)
     before = state(host.cli)
-    calls = [["rewind", "turn:1", "--files", "--yes", "--force"], ["off"]]
-    assert statuses(host.cli, calls, **WORDS) == [13, 13]
+    calls = [[*REWIND], ["off"]]
+    assert statuses(host, calls) == [13, 13]
     assert state(host.cli) == before
     host.end()  # of the tasks
-    assert statuses(host.cli, calls[:1], **WORDS) == [0]
+    assert statuses(host, calls) == [0, 13]
 
 
 def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
@@ -203,7 +160,6 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         ["checkpoint", "-m", "mine"],
         ["label", "@", "another"],
         ["rewind", "turn:1", "--files", "--dry-run"],
-        ["bisect", "turn:1", "turn:1.end", "--", "test", "!", "-e", "a.txt"],
         ["forget", ".", "--dry-run"],
         ["prune", "--dry-run"],
         ["purge", "a.txt", "--dry-run"],
@@ -211,7 +167,6 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
     ]
     needing = {
         "search": ["search", "one"],
-        "run": ["run", "true"],
         "show": ["show", "turn:1"],
         "diff": ["diff", "turn:1"],
         "cat": ["cat", "@", "a.txt"],
@@ -220,30 +175,38 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         "completion": ["completion", "bash"],
     }
     calls = [needing.get(words[0], words) if len(words) == 1 else words for words in calls]
-    found = statuses(host.cli, calls, **WORDS)
+    found = statuses(host, calls)
     ended = {" ".join(words): status for words, status in zip(calls, found, strict=True)}
     assert set(ended.values()) == {0}, ended
     assert (beside / "a.txt").read_bytes() == b"1"
 
 
-def test_a_model_that_hides_its_variables_is_known_by_its_process(
-    cli: Cli, tmp_path: Path, agent: Agent
+def test_takeback_starts_no_program_for_a_model_unless_a_person_has_said_so(host: Host) -> None:
+    test = ["bisect", "turn:1", "turn:1.end", "--", "test", "!", "-e", "a.txt"]
+    assert statuses(host, [["run", "true"], test]) == [13, 13]
+    host.cli.ok("config", "agent_may_run", "yes")
+    assert statuses(host, [["run", "true"], test]) == [0, 0]
+
+
+def test_a_model_is_known_by_its_process_wherever_it_calls(
+    host: Host, tmp_path: Path, own: AgentProcess
 ) -> None:
-    host = Host(cli, tmp_path, pid=agent.pid)
-    host.turn("one", {"a.txt": b"1"})
-    host.prompt("two")
-    elsewhere = tmp_path / "elsewhere"
+    cli, elsewhere = host.cli, tmp_path / "elsewhere"
     elsewhere.mkdir()
     other = Cli(elsewhere)
     other.ok("checkpoint")
-    assert agent.run(cli, "forget", ".", "--yes", "--name", cli.directory.name) == 13
-    assert agent.run(other, "-C", str(elsewhere), "off") == 13
-    at = ["-C", str(elsewhere)]
-    assert agent.run(other, *at, "rewind", "@", "--files", "--yes") == 13
-    assert agent.run(other, *at, "log") == 0
+    model = cli.inside(own)
+    assert model.run("forget", ".", "--yes", "--name", cli.directory.name).status == 13
+    for words in (["off"], ["rewind", "@", "--files", "--yes"], ["log"]):
+        assert model.run("-C", str(elsewhere), *words).status == 13
+        assert other.inside(own).run(*words).status == 13
+    assert model.run("log").status == 0
     assert cli.ok("on").status == 0  # a person at another terminal is not below the agent
-    host.end()  # and when the turn is over, a person may call it there, by `!takeback off`
-    assert agent.run(cli, "off") == 0
+    host.end()
+    assert model.run("off").status == 13  # it cannot be taken back
+    assert model.run("-C", str(elsewhere), "rewind", "@", "--files", "--yes").status == 13
+    # and when the turn is over, a person may call it there, by `!takeback rewind`
+    assert model.run(*REWIND).status == 0
 
 
 def test_a_variable_that_was_taken_out_on_the_way_is_seen_in_the_shell_above(host: Host) -> None:
@@ -256,57 +219,52 @@ def test_a_variable_that_was_taken_out_on_the_way_is_seen_in_the_shell_above(hos
     assert b"inside a running turn of mine" in done.stderr
 
 
-def test_an_agent_that_tells_its_tools_no_session_is_known_by_its_mark(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_an_agent_that_tells_its_tools_no_session_is_known_by_its_mark(cli: Cli) -> None:
     said = {"session_id": "s1", "cwd": str(cli.directory)}
+    mark = {"GEMINI_CLI": "1"}
     for event, status in (("BeforeAgent", 13), ("AfterAgent", 0)):
         told = {**said, "hook_event_name": event, "prompt": "p"}
         cli.ok("hook", "gemini", stdin=json.dumps(told).encode())
-        assert cli.run("off", env={"GEMINI_CLI": "1"}).status == status
-        assert cli.run("on").status == 0
+        assert cli.run("rewind", "turn:1", "--files", "--yes", env=mark).status == status
+        assert cli.run("off", env=mark).status == 13
+    assert cli.run("off").status == 0
 
 
-def test_a_model_cannot_say_that_its_own_turn_is_over(cli: Cli) -> None:
-    """It may run `takeback hook`; the agent itself speaks through the launcher."""
-    home = os.environ["TAKEBACK_HOME"]
-    launcher = write_launcher(home)
+def test_a_model_cannot_say_that_its_own_turn_is_over(cli: Cli, own: AgentProcess) -> None:
+    """It may run `takeback hook`; the agent itself calls the launcher."""
+    launcher = write_launcher(os.environ["TAKEBACK_HOME"])
+    model = cli.inside(own)
     said = {"session_id": "s1", "cwd": str(cli.directory), "prompt_id": "t", "prompt": "p"}
-    env = {"CLAUDE_CODE_SESSION_ID": "s1"}
 
     def event(name: str, **more: str) -> bytes:
         return json.dumps({**said, "hook_event_name": name, **more}).encode()
 
-    def told(argv: list[str], stdin: bytes) -> bytes:
-        environ = cli.environment(env)
-        done = subprocess.run(
-            argv, cwd=cli.directory, env=environ, input=stdin, capture_output=True, check=True
-        )
-        return done.stdout
+    def told(stdin: bytes) -> None:
+        own.run([launcher, "claude"], cwd=cli.directory, input=stdin, check=True)
 
-    told([launcher, "claude"], event("UserPromptSubmit"))
+    told(event("UserPromptSubmit"))
     generic = {"event": "turn_end", "agent": "claude", "session": "s1", "turn": "t"}
     stdio = {"id": 1, "call": "event", "event": {"event": "session_end", "session": "s1"}}
-    cli.ok("hook", "claude", stdin=event("Stop"), env=env)
-    cli.ok("hook", "plugin", stdin=event("SessionEnd"), env=env)
-    cli.ok("hook", "generic", stdin=json.dumps(generic).encode(), env=env)
+    model.ok("hook", "claude", stdin=event("Stop"))
+    model.ok("hook", "plugin", stdin=event("SessionEnd"))
+    model.ok("hook", "generic", stdin=json.dumps(generic).encode())
     stdio["event"] = {**generic}
-    answer = cli.ok("hook", "generic", "--stdio", stdin=json.dumps(stdio).encode(), env=env)
+    answer = model.ok("hook", "generic", "--stdio", stdin=json.dumps(stdio).encode())
     assert answer.json["error"]["code"] == "refused"
     asked = event("UserPromptSubmit", prompt="/takeback 1 files yes")
-    assert cli.ok("hook", "claude", stdin=asked, env=env).stdout == ""
-    assert cli.run("off", env=env).status == 13
+    assert model.ok("hook", "claude", stdin=asked).stdout == ""
+    assert model.run(*REWIND).status == 13
     assert len(cli.ok("--json", "status").json["failures"]) == 5
-    told([launcher, "claude"], event("Stop"))
-    assert cli.run("off", env=env).status == 0
+    told(event("Stop"))
+    assert model.run(*REWIND).status == 0
 
 
 def test_a_model_cannot_write_into_its_transcript_that_its_turn_is_over(
-    cli: Cli, tmp_path: Path
+    cli: Cli, tmp_path: Path, own: AgentProcess
 ) -> None:
     """The file is the model's to write; that Esc was pressed may be its own invention."""
     transcript = tmp_path / "s1.jsonl"
-    env = {"CLAUDE_CODE_SESSION_ID": "s1"}
+    model = cli.inside(own)
     lines: list[str] = []
 
     def line(role: str, words: str) -> None:
@@ -320,7 +278,7 @@ def test_a_model_cannot_write_into_its_transcript_that_its_turn_is_over(
     def event(name: str) -> None:
         said = {"session_id": "s1", "cwd": str(cli.directory), "transcript_path": str(transcript)}
         told = {**said, "hook_event_name": name, "prompt_id": "t", "prompt": "p"}
-        cli.ok("hook", "claude", stdin=json.dumps(told).encode())
+        cli.told_by(own).ok("hook", "claude", stdin=json.dumps(told).encode())
 
     line("user", "before")
     event("UserPromptSubmit")
@@ -328,25 +286,25 @@ def test_a_model_cannot_write_into_its_transcript_that_its_turn_is_over(
     line("assistant", "I will")
     (cli.directory / "a.txt").write_bytes(b"2")
     line("user", "[Request interrupted by user]")
-    assert cli.run("off", env=env).status == 13
-    [row] = [one for one in cli.ok("--json", "log", env=env).json_lines if one["turn"]]
+    assert model.run(*REWIND).status == 13
+    [row] = [one for one in model.ok("--json", "log").json_lines if one["turn"]]
     assert row["state"] == "unfinished"  # whoever looks is told what the transcript says
-    cli.ok("checkpoint", env=env)
-    cli.ok("checkpoint", "--session", "claude-s1", env=env)
-    for words in (["off"], ["rewind", "turn:1", "--files", "--yes", "--force"]):
-        assert cli.run(*words, env=env).status == 13, words
+    model.ok("checkpoint")
+    model.ok("checkpoint", "--session", "claude-s1")
+    for words in (["off"], REWIND):
+        assert model.run(*words).status == 13, words
     assert cli.run("off").status == 0  # the person's own terminal
     assert cli.run("on").status == 0
     event("UserPromptSubmit")
     event("Stop")
-    assert cli.run("off", env=env).status == 0
+    assert model.run(*REWIND).status == 0
 
 
-def test_a_model_that_ends_its_own_agent_is_not_free_of_its_turn(host: Host, agent: Agent) -> None:
+def test_a_model_that_ends_its_own_agent_is_not_free_of_its_turn(
+    host: Host, own: AgentProcess
+) -> None:
     """What it left running keeps the session's variables, within the hour."""
-    host.prompt("three", pid=agent.pid)
-    agent.process.kill()
-    agent.process.wait(60)
+    own.kill()
     assert host.cli.run("off", env=WORDS).status == 13
     host.cli.ok("log")  # the turn is closed: its agent is gone
     assert host.cli.run("off", env=WORDS).status == 13
@@ -356,12 +314,12 @@ def test_a_model_that_ends_its_own_agent_is_not_free_of_its_turn(host: Host, age
 def test_the_setting_lets_a_model_rewind_and_nothing_else(host: Host) -> None:
     host.cli.ok("config", "agent_may_rewind", "yes")
     calls = [
-        ["rewind", "turn:1", "--files", "--yes", "--force"],
+        [*REWIND],
         ["undo", "--yes", "--force"],
         ["off"],
         ["label", "turn:1"],
     ]
-    assert statuses(host.cli, calls, **WORDS) == [0, 0, 13, 13]
+    assert statuses(host, calls) == [0, 0, 13, 13]
 
 
 def test_the_program_that_runs_the_turn_takes_its_own_workspace_back(workspace: Path) -> None:
@@ -377,7 +335,7 @@ def test_the_program_that_runs_the_turn_takes_its_own_workspace_back(workspace: 
 
 
 def test_what_an_extension_asks_for_is_refused_to_a_model_that_speaks_in_its_place(
-    host: Host,
+    host: Host, own: AgentProcess
 ) -> None:
     calls: list[dict[str, object]] = [
         {"call": "rewind", "checkpoint": "mine-s1/turn:1", "overrides": list(FLAGS)},
@@ -385,9 +343,9 @@ def test_what_an_extension_asks_for_is_refused_to_a_model_that_speaks_in_its_pla
         {"call": "undo", "overrides": list(FLAGS)},
     ]
     stdin = "".join(json.dumps({"id": 1, **call}) + "\n" for call in calls).encode()
-    answer = host.cli.ok("hook", "pi", "--stdio", stdin=stdin, env=WORDS)
+    answer = host.cli.inside(own).ok("hook", "pi", "--stdio", stdin=stdin)
     assert [line["error"]["code"] for line in answer.json_lines] == ["refused"] * 3
-    # Without the variables it is the extension itself, which asks for its person.
+    # Called by the agent it is the extension itself, which asks for its person.
     answer = host.cli.ok("hook", "pi", "--stdio", stdin=stdin)
     assert [line["ok"] for line in answer.json_lines] == [True, True, True]
 
