@@ -84,20 +84,41 @@ def git_record(home: str) -> str:
 
 def recorded_git(home: str) -> str | None:
     """Returns the absolute path of the git that ``takeback init`` recorded; None if it did not."""
-    if why_not_private(git_record(home)):
-        return None
+    return _recorded(git_record(home))
+
+
+def settings_record(home: str) -> str:
+    """Returns the file that names the person's file of settings."""
+    return os.path.join(home, "bin", "settings.path")
+
+
+def recorded_settings(home: str) -> str | None:
+    """Returns the file of settings that ``takeback init`` recorded; None if it did not."""
+    return _recorded(settings_record(home))
+
+
+def _recorded(record: str) -> str | None:
+    """Returns the path that a record holds; None without one that is ours."""
     try:
-        with open(git_record(home), "rb", opener=ordinary) as file:
-            program = os.fsdecode(file.read(4096).strip())
+        with open(record, "rb", opener=ordinary) as file:
+            path = os.fsdecode(file.read(4096).strip())
     except OSError:
         return None
-    return program if program.startswith("/") else None
+    return path if path.startswith("/") and not why_not_private(record) else None
 
 
 def config_file(environ: Mapping[str, str]) -> str:
-    """Returns ``$XDG_CONFIG_HOME/takeback/config.toml``, or its default; raises UsageError."""
+    """Returns ``$XDG_CONFIG_HOME/takeback/config.toml``, or its default; raises UsageError.
+
+    That is what the variables name; ``config.settings_file`` says which file is in force.
+    """
     base = _xdg(environ, "XDG_CONFIG_HOME", ".config")
     return os.path.join(base, "takeback", "config.toml")
+
+
+def usual_config_file() -> str:
+    """Returns the file of a person of whom nothing but the system's record of users is known."""
+    return config_file({})
 
 
 def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:

@@ -9,6 +9,7 @@ launcher leaves a line for ``takeback status`` and the agent goes on.
                        it runs here; else the script
     bin/hook.sh        the script, which the client turns into whenever anything is odd
     bin/takeback.path  which Python, and where takeback is
+    bin/git.path, bin/settings.path   the git to run, and the person's file of settings
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import sys
 from takeback import durable, handover
 from takeback.ordinary import ordinary
 from takeback.ownership import why_not_private
-from takeback.paths import git_record
+from takeback.paths import git_record, settings_record
 
 _SCRIPT = "hook.sh"
-_OURS = ("hook", _SCRIPT, "takeback.path", "git.path")
+_OURS = ("hook", _SCRIPT, "takeback.path", "git.path", "settings.path")
 _RUNS = 5.0
 _MARK = "# takeback: "
 _TEXT = """\
@@ -64,10 +65,11 @@ def launcher_path(home: str) -> str:
     return os.path.join(home, "bin", "hook")
 
 
-def write_launcher(home: str, *, git: str | None = None) -> str:
+def write_launcher(home: str, *, git: str | None = None, settings: str | None = None) -> str:
     """Makes the launcher if needed, and records this takeback; returns the launcher's path.
 
-    ``git`` is recorded too, so that hooks run this one whatever PATH an agent gives them.
+    ``git`` and the file of ``settings`` are recorded too, so that these are used whatever variables
+    an agent gives its hooks.
     """
     path = launcher_path(home)
     durable.make_directories(os.path.dirname(path))
@@ -81,8 +83,9 @@ def write_launcher(home: str, *, git: str | None = None) -> str:
     recorded = f"{sys.executable}\n{package_directory()}\n"
     place = os.path.join(home, "bin", "takeback.path")
     _put(place, recorded.encode(errors="surrogateescape"))
-    if git is not None:
-        _put(git_record(home), f"{git}\n".encode(errors="surrogateescape"))
+    for record, path_of in ((git_record(home), git), (settings_record(home), settings)):
+        if path_of is not None:
+            _put(record, f"{path_of}\n".encode(errors="surrogateescape"))
     return path
 
 

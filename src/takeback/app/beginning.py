@@ -70,7 +70,7 @@ class Unopened(Value):
             budget=settings.policy().max_bytes,
             recording_off_by=unrecorded_by(self.root, self.environ),
         )
-        return found.replace(warnings=tuple(damaged(settings)), never=self.never)
+        return found.replace(warnings=tuple(damaged(settings, self.environ)), never=self.never)
 
     def agents(self) -> list[AgentState]:
         """Returns the agents of this machine, and which of them worked here without us."""
@@ -116,7 +116,7 @@ class Unopened(Value):
             check_git(self._find_git),
             none,
             check_round_trip(self.environ, self._find_git),
-            *check(config.for_all(self.environ)),
+            *check(config.for_all(self.environ), self.environ),
             *check_recording(unrecorded_by(self.root, self.environ)),
             *check_agents(self.environ, self.agents(), fix=fix),
         ]

@@ -12,7 +12,7 @@ from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, Takeba
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.ops.finding import BROKEN, FIX, Finding
-from takeback.paths import takeback_home, user_home
+from takeback.paths import config_file, takeback_home, user_home
 from takeback.store.location import is_known, workspace_around
 from takeback.worktree.workspace import find_root
 
@@ -95,7 +95,8 @@ def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
     """Writes the launcher and then the settings that name it."""
     home = takeback_home(environ)
     if planned:
-        launcher.write_launcher(home, git=_git_for_hooks(environ))
+        git, settings = _git_for_hooks(environ), config_file(environ)
+        launcher.write_launcher(home, git=git, settings=settings)
     for one in planned:
         without = one.connection.disconnect(environ, home, one.here)
         connecting.apply(one.edits, without, home, one.connection.name, one.here)

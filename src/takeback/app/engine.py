@@ -185,7 +185,7 @@ class Engine(Following):
         found.append(
             ops.round_trip.check_round_trip(self._context.environ, self._context.store.find_git)
         )
-        found += ops.settings.check(self.settings)
+        found += ops.settings.check(self.settings, self._context.environ)
         found += check_recording(self.recording_off_by)
         found += check_agents(self._context.environ, self.agents(), fix=fix)
         return [*found, ledger]

@@ -254,9 +254,10 @@ class Reading(Conversations):
             seen = self._ask(lambda ledger: ops.facts.last_seen(ledger, machine))
             found = found.replace(dirty=ops.standing.dirty(self._context, seen))
         stale = stale_hooks(home)
+        wrong = ops.settings.damaged(self.settings, self._context.environ)
         return found.replace(
             recording_off_by=self.recording_off_by,
-            warnings=(*found.warnings, *stale, *ops.settings.damaged(self.settings)),
+            warnings=(*found.warnings, *stale, *wrong),
         )
 
     @property

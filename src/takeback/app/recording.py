@@ -6,7 +6,7 @@ import os
 
 from takeback import config, ops
 from takeback.app.border import guarded
-from takeback.app.workspace import OpenWorkspace
+from takeback.app.workspace import OpenWorkspace, check_settings
 from takeback.model.event import PROMPT, SESSION_END, SESSION_START, TURN_END, cleaned
 from takeback.ops.event_step import NO_TRANSCRIPT, Transcript
 from takeback.ops.receive import Delivery
@@ -172,6 +172,7 @@ class Recording(OpenWorkspace):
         Raises SettingsUnknown if nobody knows.
         """
         environ = os.environ if environ is None else environ
+        check_settings(environ, os.path.realpath(os.fsencode(directory)))
         settings = config.for_all(environ)
         settings.require_known("never", "only")
         if not settings["never"] and not settings["only"]:

@@ -6,13 +6,15 @@ import os
 
 from takeback import adapters, config, ops
 from takeback.app.border import guarded
-from takeback.errors import LedgerUnwritable, TakebackError, UsageError
+from takeback.errors import LedgerUnwritable, SettingsUnknown, TakebackError, UsageError
 from takeback.model.path_text import FromRoot, to_text
 from takeback.model.session import ITSELF
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
+from takeback.paths import config_file, home_named, recorded_settings, usual_config_file
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import journal, open_turns
+from takeback.store.location import workspace_around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -428,4 +430,30 @@ def _leave_it(*, long: bool) -> bool:
 
 def location_of(path: str | os.PathLike[str], environ: Mapping[str, str]) -> StoreLocation:
     foreign_owner = config.for_all(environ)["foreign_owner"]
-    return locate(os.fsencode(path), environ, foreign_owner=foreign_owner)
+    location = locate(os.fsencode(path), environ, foreign_owner=foreign_owner)
+    check_settings(environ, location.root)
+    return location
+
+
+def check_settings(environ: Mapping[str, str], here: bytes, *, typed: bool = False) -> None:
+    """Raises SettingsUnknown if variables name settings in a workspace, where agents write.
+
+    ``here`` is one that may have no store yet. Where ``takeback init`` has recorded the file, what
+    they name is not read, and only who ``typed`` it is told: a hook is given a project's variables,
+    and goes on without them.
+    """
+    try:
+        home, named = home_named(environ), config_file(environ)
+    except UsageError:  # opening a store reports it
+        return
+    recorded = recorded_settings(home)
+    if (recorded is not None and (named == recorded or not typed)) or not os.path.lexists(named):
+        return
+    around = workspace_around(home, (os.path.dirname(named),), here)
+    if around is None or named == usual_config_file():
+        return
+    raise SettingsUnknown(
+        f"the settings in {named} are not read: they lie in the workspace {around}, where its "
+        "agents can write them",
+        hint="take XDG_CONFIG_HOME off, or keep them outside every workspace",
+    )

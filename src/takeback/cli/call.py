@@ -132,8 +132,14 @@ class Call:
             raise UsageError(f"{verb} has no dry run; nothing was done", hint=hint)
 
     def begin(self, verb: str) -> None:
-        """Goes to where a command is to work; raises if it may not be called below an agent."""
+        """Goes to where a command is to work; raises if it may not be called below an agent.
+
+        Or if its settings are not to be believed.
+        """
         self.enter_directory()
+        from takeback.app.workspace import check_settings  # who opens one has it all the same
+
+        check_settings(os.environ, os.path.realpath(b"."), typed=True)
         if FROM_INSIDE[verb] == ALLOWED or self.dry_run:
             return
         from takeback.gate import asker

@@ -1,10 +1,12 @@
 """Settings: TOML files, each value with where it came from.
 
-        defaults  <  $XDG_CONFIG_HOME/takeback/config.toml  <  config.toml of the workspace's store
+        defaults  <  the person's config.toml  <  config.toml of the workspace's store
 
-Nothing is read from the workspace itself: a repository must not be able to switch off its own
-protection. A file is parsed when it has changed; what was read of it is kept (``compiled.py``), as
-``tomllib`` costs a hook a third of its time.
+The person's is the one that ``takeback init`` recorded, whatever variables a command or a hook is
+given since; only where nothing is recorded do they name it. Nothing is read from the workspace
+itself: a repository must not be able to switch off its own protection. A file is parsed when it has
+changed; what was read of it is kept (``compiled.py``), as ``tomllib`` costs a hook a third of its
+time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 from takeback.errors import Command, SettingsUnknown, TakebackError, UsageError
 from takeback.model.policy import TEST_COMMANDS, Policy
 from takeback.model.value import Value
-from takeback.paths import config_file, takeback_home
+from takeback.paths import config_file, home_named, recorded_settings, takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -257,7 +259,20 @@ def _of_user(environ: Mapping[str, str]) -> SettingsFile:
         except TakebackError:  # opening a store reports it; the settings themselves can be read
             return ""
 
-    return SettingsFile(config_file(environ), kept)
+    return SettingsFile(settings_file(environ), kept)
+
+
+def settings_file(environ: Mapping[str, str]) -> str:
+    """Returns the person's file of settings, which need not exist; raises UsageError.
+
+    Variables are what whoever starts a program says: a model in front of a command, a project in
+    the settings of its agent. So they count only before ``takeback init`` has recorded a file.
+    """
+    try:
+        recorded = recorded_settings(home_named(environ))
+    except UsageError:  # opening a store reports it; the settings themselves can be read
+        recorded = None
+    return recorded or config_file(environ)
 
 
 class ReadSettings(Value):
