@@ -16,6 +16,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.model.event import PROMPT, AgentEvent
 from tests.support.agent import usual_agent
+from tests.support.below import BelowAgent
 from tests.support.cli import Cli
 from tests.support.engine import settle
 from tests.support.journey import write_files
@@ -198,7 +199,8 @@ def test_a_directory_that_is_not_there_or_not_protected(cli: Cli, workspace: Pat
 
 def test_takeback_off_records_nothing(cli: Cli, workspace: Path) -> None:
     cli.ok("checkpoint")
-    quiet(cli, "generic", stdin=event("prompt", prompt="p"), env={"TAKEBACK": "off"})
+    agent = BelowAgent(workspace, {"TAKEBACK": "off"})
+    quiet(agent, "generic", stdin=event("prompt", prompt="p"))
     assert [line["kind"] for line in cli.ok("--json", "log").json_lines] == ["manual"]
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from takeback.adapters import launcher
 from tests.support.agent import usual_agent
+from tests.support.below import AGENT
 from tests.support.cli import Cli
 from tests.support.processes import wait_for
 from tests.support.standby import Agent, alive, children, clients, spare_of
@@ -146,7 +147,8 @@ def test_what_the_hook_prints_is_printed(attended: Agent) -> None:
 def test_it_has_the_environment_and_the_directory_of_the_hook(
     attended: Agent, tmp_path: Path
 ) -> None:
-    attended.call(attended.event(), env={"TAKEBACK": "off"})
+    attended.call(attended.event(), *AGENT, env={"TAKEBACK": "off"})
+    attended.call(attended.event(), *AGENT, "env", "TAKEBACK=off")
     other = tmp_path / "other"
     other.mkdir()
     subprocess.run(["git", "init", "--quiet", "."], cwd=other, check=True)
@@ -154,7 +156,7 @@ def test_it_has_the_environment_and_the_directory_of_the_hook(
     attended.prompt()
     attended.spoil_all_but_the_client()
     attended.prompt()
-    assert attended.prompts() == ["p3", "p4"]
+    assert attended.prompts() == ["p4", "p5"]
 
 
 def test_a_hook_that_is_typed_hands_over_too(attended: Agent) -> None:

@@ -2,7 +2,7 @@
 
     understood    what the agent sent becomes an AgentEvent, its texts cleaned, once
     believed      as what it can be, by who tells it (gate/teller.py)
-    wanted        not before a tool that makes a new file; not if takeback is off
+    wanted        not before a tool that makes a new file; not if the person has takeback off
     a command     a prompt that is meant for takeback is answered, and no turn begins
     recorded      within the time that an agent waits; else the event waits for another process
     let go        at the end of a round its agent may go on before the files are captured; before
@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import time
 
-from takeback.adapters import adapter_speaking
+from takeback.adapters import BUILT_IN, adapter_speaking
 from takeback.errors import (
     NotAWorkspace,
     SettingsUnknown,
@@ -44,6 +44,7 @@ from takeback.model.event import (
     cleaned,
 )
 from takeback.model.value import Value
+from takeback.paths import home_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from takeback.app.recording import Recording
     from takeback.gate.teller import Teller
+    from takeback.model.connection import Silencer
     from takeback.model.event import AgentEvent
     from takeback.model.plan import Outcome
     from takeback.ops.receive import Received
@@ -139,10 +141,11 @@ def hear(speaker: Speaker, read: Callable[[], Any], let_go: LetGo | None = None)
     if speaker.began is None:
         speaker = speaker.replace(began=time.monotonic())
     try:
-        if os.environ.get("TAKEBACK", "").lower() == "off":
+        is_off = _is_off(speaker.process) if os.environ.get("TAKEBACK") else False
+        if is_off:
             return Heard()
         adapter, event = _understood(speaker.agent, read())
-        if event is None:
+        if event is None or (is_off is None and not _is_forged(event)):
             return Heard()
         heard = _followed(speaker, adapter, event, let_go)
         return heard.replace(event=event, output=_output(adapter, heard))
@@ -191,6 +194,31 @@ def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
     except ValueError as error:
         raise UsageError(str(error)) from None
     return adapter, None if event is None else cleaned(event)
+
+
+def _is_off(process: int) -> bool | None:
+    """Tells whether the person has recording off; None if variables say so, and nobody knows whose.
+
+    ``process`` is the hook's, if not this one.
+    """
+    from takeback.app import switches  # hardly ever
+
+    return switches.says_off(os.environ) and switches.is_of_agent(process)
+
+
+def _silencers(event: AgentEvent, root: str) -> list[Silencer]:
+    """Returns the files of a project that try to keep the agent of an event from being heard."""
+    agent = next((one for one in BUILT_IN if one.name == event.agent), None)
+    if agent is None or not agent.project_files:
+        return []
+    from takeback.adapters.silencing import silencers
+
+    return list(silencers(agent, dict.fromkeys((event.directory, root)), home_named(os.environ)))
+
+
+def _is_forged(event: AgentEvent) -> bool:
+    """Tells whether a project says what, for all the system tells, the person may have said."""
+    return any(one.sets == "TAKEBACK" for one in _silencers(event, event.directory))
 
 
 def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
@@ -407,12 +435,26 @@ class _Telling:
             return None
         return f"takeback: {'; '.join(map(str, damage))}"
 
+    def _silence(self) -> list[str]:
+        """Returns what keeps agents here from being heard, each thing once in a session."""
+        if self._event.kind not in (SESSION_START, PROMPT):
+            return []
+        found = [str(one) for one in _silencers(self._event, os.fsdecode(self._tb.root))]
+        if os.environ.get("TAKEBACK", "").lower() == "off" and not found:
+            found = ["TAKEBACK=off was not said to the agent itself: that is not followed"]
+        return [
+            f"takeback: {one}. More: takeback status"
+            for one in found
+            if self._tb.is_first(self._event, one)
+        ]
+
     def told(self, failed: str | None) -> str | None:
         """Returns what is told now."""
         tb, event = self._tb, self._event
         warning = None if failed is None else f"takeback: {failed}. More: takeback status"
         if warning is None and not self._is_gone:
-            self._earlier = "\n".join(filter(None, (self._earlier, self._settings()))) or None
+            said = (self._earlier, self._settings(), *self._silence())
+            self._earlier = "\n".join(filter(None, said)) or None
         if self._is_gone:
             if warning is not None:
                 tb.say_later(event, warning)

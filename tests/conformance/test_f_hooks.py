@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.below import BelowAgent
 from tests.support.cli import Cli
 from tests.support.host import Host
 from tests.support.journey import rewind, write_files
@@ -231,7 +232,7 @@ def test_73_uninstall_keeps_everything_and_opting_out_stops_captures(
         cli.ok("config", key, value)
         host.turn("nothing", {"a.txt": b"4\n"})
         cli.ok("config", key, "")
-    quiet = Host(Cli(workspace, {"TAKEBACK": "off"}), host.folder)
+    quiet = Host(BelowAgent(workspace, {"TAKEBACK": "off"}), host.folder)
     quiet.turn("nothing either", {"a.txt": b"5\n"})
     assert recorded() == kept + 3
     assert cli.run("forget", str(workspace)).status == 13

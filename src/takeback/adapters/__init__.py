@@ -49,21 +49,49 @@ BUILT_IN = (
         messages="takeback.adapters.generic_messages:messages",
         summaries="takeback.adapters.generic_summaries:summaries",
     ),
-    _own("claude", session_variable="CLAUDE_CODE_SESSION_ID", has_hooks=True),
-    _own("codex", session_variable="CODEX_THREAD_ID", has_hooks=True),
-    _own("copilot", session_variable="COPILOT_AGENT_SESSION_ID", has_hooks=True),
+    _own(
+        "claude",
+        session_variable="CLAUDE_CODE_SESSION_ID",
+        has_hooks=True,
+        project_files=(".claude/settings.json", ".claude/settings.local.json"),
+    ),
+    _own(
+        "codex",
+        session_variable="CODEX_THREAD_ID",
+        has_hooks=True,
+        project_files=(".codex/config.toml", ".codex/hooks.json"),
+    ),
+    _own(
+        "copilot",
+        session_variable="COPILOT_AGENT_SESSION_ID",
+        has_hooks=True,
+        project_files=(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
+    ),
     _own(
         "gemini",
         session_variable="GEMINI_SESSION_ID",
         mark_variable="GEMINI_CLI",
         has_hooks=True,
+        project_files=(".gemini/settings.json", ".gemini/.env", ".env"),
     ),
-    _own("kilo", messages="takeback.adapters.opencode.messages:messages"),
-    _own("opencode"),
     _own(
-        "pi", session_variable="PI_SESSION_ID", entries="takeback.adapters.pi.entries:match_entry"
+        "kilo",
+        messages="takeback.adapters.opencode.messages:messages",
+        project_files=(".env",),
     ),
-    _own("qwen", session_variable="QWEN_CODE_SESSION_ID", has_hooks=True),
+    _own("opencode", project_files=(".env",)),
+    _own(
+        "pi",
+        session_variable="PI_SESSION_ID",
+        entries="takeback.adapters.pi.entries:match_entry",
+        project_files=(".pi/settings.json",),
+    ),
+    _own(
+        "qwen",
+        session_variable="QWEN_CODE_SESSION_ID",
+        has_hooks=True,
+        project_files=(".qwen/settings.json", ".qwen/settings.local.json", ".qwen/.env", ".env"),
+    ),
 )
 _BY_NAME = {agent.name: agent for agent in BUILT_IN}
 

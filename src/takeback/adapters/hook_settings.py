@@ -115,6 +115,12 @@ def is_connected(
     )
 
 
+def calls(settings: dict[str, Any]) -> list[str]:
+    """Returns every command that the hooks of some settings call, as written for a shell."""
+    events = [found for found in _table(settings, "hooks").values() if isinstance(found, list)]
+    return [_command(entry) for groups in events for group in groups for entry in _entries(group)]
+
+
 def line_of_no_json(path: str) -> int | None:
     """Returns the first line that a strict parser rejects; None if it accepts the file."""
     from json import JSONDecodeError, loads

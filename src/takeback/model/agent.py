@@ -20,6 +20,8 @@ class Agent(Value):
     ``messages``, none of its turns become a summary. ``session_variable`` tells the agent's tools
     which session they were started in, ``mark_variable`` only that it was one of this agent's.
     ``has_hooks`` says that its events come by hooks, so the standby has its adapter loaded.
+    ``project_files`` are those in a project by which a project can keep the agent from being heard
+    (``adapters.silencing``).
     """
 
     name: str
@@ -31,6 +33,7 @@ class Agent(Value):
     has_hooks: bool = False
     messages: str = ""
     summaries: str = ""
+    project_files: tuple[str, ...] = ()
 
 
 class EntryMatch(Value):

@@ -16,6 +16,22 @@ class Capabilities(Value):
     tested: str = ""
 
 
+class Silencer(Value):
+    """A file of a project's that tries to keep an agent from being heard.
+
+    ``what`` it does and what comes of it, in words. One that ``stops`` it has no hook run;
+    ``sets`` is the variable that it sets for hooks.
+    """
+
+    path: str
+    what: str
+    stops: bool = False
+    sets: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.what}"
+
+
 class FileEdit(Value):
     """One file before and after; None stands for "not there".
 

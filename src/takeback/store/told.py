@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
+from takeback.c_modules import small_sha1
 from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
@@ -41,7 +42,9 @@ def is_first(store: Store, session: SessionId, about: str) -> bool:
 
     If that cannot be remembered, it is not told: ``status`` says it.
     """
-    path = store.path("told", f"{session}.{about}")
+    digest = small_sha1()
+    digest.update(about.encode(errors="surrogateescape"))
+    path = store.path("told", f"{session}.{digest.hexdigest()[:16]}")
     try:
         durable.make_directories(os.path.dirname(path))
         os.close(durable.create(path))

@@ -12,6 +12,7 @@ def command(call: Call) -> int:
     """Stop recording what agents do in this workspace.
 
     What is kept stays, and checkpoints by hand, rewind and undo go on working. `takeback on`
-    records again. For one process: TAKEBACK=off. For many directories: the settings never, only.
+    records again. For one agent: start it with TAKEBACK=off. For many directories: the
+    settings never, only.
     """
     return switch(call, capture="off")
