@@ -256,8 +256,10 @@ if TYPE_CHECKING:
         def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
             """Says why the agent does not run what its settings have; None if nothing is known."""
 
-        def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-            """Returns when the agent last wrote a transcript in a directory, if ever."""
+        def transcripts(
+            self, environ: Mapping[str, str], root: str
+        ) -> tuple[tuple[str, float], ...]:
+            """Returns the agent's transcripts of a directory, and when each was last written."""
 
     class EntryFinder(Protocol):
         """Finds the checkpoint at an entry of an agent's own tree."""

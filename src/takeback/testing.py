@@ -303,7 +303,7 @@ class AgentContract:
         assert isinstance(connection.advice(), str)
         nowhere = {"HOME": str(tmp_path), "PATH": str(tmp_path)}
         assert connection.is_there(nowhere) is False
-        assert connection.newest_transcript(nowhere, str(tmp_path)) is None
+        assert connection.transcripts(nowhere, str(tmp_path)) == ()
 
     # -- helping
 

@@ -566,16 +566,17 @@ def test_pi_is_found_by_its_folder_or_its_program(tmp_path: Path) -> None:
     assert connection.is_there(other)
 
 
-def test_the_newest_session_of_a_project_is_found(tmp_path: Path) -> None:
+def test_the_sessions_of_a_project_are_found(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path)}
     folder = tmp_path / ".pi" / "agent" / "sessions" / "--home-dev-my-repo--"
     folder.mkdir(parents=True)
-    assert connection.newest_transcript(environ, "/home/dev/my-repo") is None
+    assert connection.transcripts(environ, "/home/dev/my-repo") == ()
     (folder / "x.jsonl").write_text("")
     os.utime(folder / "x.jsonl", (5, 5))
-    assert connection.newest_transcript(environ, "/home/dev/my-repo") == 5
+    [found] = connection.transcripts(environ, "/home/dev/my-repo")
+    assert found == (str(folder / "x.jsonl"), 5)
     elsewhere = {**environ, "PI_CODING_AGENT_SESSION_DIR": str(tmp_path)}
-    assert connection.newest_transcript(elsewhere, "/home/dev/my-repo") is None
+    assert connection.transcripts(elsewhere, "/home/dev/my-repo") == ()
 
 
 def test_the_package_names_what_pi_loads() -> None:

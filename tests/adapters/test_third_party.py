@@ -148,7 +148,7 @@ def test_what_a_connection_raises_is_a_failure_of_that_agent(
     assert (connection.title, connection.program) == ("theirs", "theirs")
     assert connection.capabilities == Capabilities()
     assert (connection.is_there({}), connection.is_connected({}, "", None)) == (False, False)
-    assert (connection.advice(), connection.newest_transcript({}, "")) == ("", None)
+    assert (connection.advice(), connection.transcripts({}, "")) == ("", ())
     assert "RuntimeError: never" in (connection.hindrance({}, None) or "")
     for what in (connection.connect, connection.disconnect):
         with pytest.raises(Refused, match="of the agent theirs"):

@@ -60,6 +60,17 @@ def test_it_opens_at_the_newest_turn(workspace: Path, clock: TestClock) -> None:
     play(open_app(workspace, clock), story)
 
 
+def test_it_says_what_keeps_an_agent_from_being_heard(workspace: Path, clock: TestClock) -> None:
+    path = workspace / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text('{"disableAllHooks": true}')
+
+    async def story(app: PickerApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: any(str(path) in n.message for n in app._notifications))
+
+    play(open_app(workspace, clock), story)
+
+
 def test_search_as_you_type_over_prompts_and_paths(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"login")

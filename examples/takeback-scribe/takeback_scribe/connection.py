@@ -33,8 +33,8 @@ class ScribeConnection:
     def hindrance(self, environ, here):
         return None
 
-    def newest_transcript(self, environ, root):
-        return None
+    def transcripts(self, environ, root):
+        return ()
 
 
 def _folder(environ, here):

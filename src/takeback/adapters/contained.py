@@ -230,15 +230,11 @@ class ContainedConnection(_Contained):
             said = str(error)
         return said or None
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        return (
-            self._ask_or(
-                0.0,
-                "newest_transcript",
-                lambda it: float(it.newest_transcript(environ, root) or 0.0),
-            )
-            or None
-        )
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
+        def ask(it: Any) -> tuple[tuple[str, float], ...]:
+            return tuple((str(path), float(time)) for path, time in it.transcripts(environ, root))
+
+        return self._ask_or((), "transcripts", ask)
 
     def _edits(self, what: str, question: Callable[[Any], Any]) -> tuple[FileEdit, ...]:
         try:

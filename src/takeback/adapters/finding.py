@@ -21,15 +21,11 @@ def config_directory(environ: Mapping[str, str], variable: str, name: str) -> st
     return environ.get(variable) or os.path.join(environ.get("HOME", "/"), name)
 
 
-def newest_in(folder: str, ending: str) -> float | None:
-    """Returns when the newest file with this ending in a folder was written; None without any."""
-    newest = None
+def files_in(folder: str, ending: str) -> tuple[tuple[str, float], ...]:
+    """Returns the files with this ending in a folder, and when each was written."""
     try:
         with os.scandir(folder) as listing:
-            for entry in listing:
-                if entry.name.endswith(ending) and entry.is_file():
-                    time = entry.stat().st_mtime
-                    newest = time if newest is None or time > newest else newest
+            found = [one for one in listing if one.name.endswith(ending) and one.is_file()]
+            return tuple((one.path, one.stat().st_mtime) for one in found)
     except OSError:
-        return None
-    return newest
+        return ()

@@ -7,6 +7,7 @@ import os
 from takeback import config
 from takeback.app.connect import AgentState, agent_states
 from takeback.app.reading import unrecorded_by
+from takeback.app.silence import findings
 from takeback.app.workspace import location_of
 from takeback.errors import Command
 from takeback.model.value import Value
@@ -70,7 +71,9 @@ class Unopened(Value):
             budget=settings.policy().max_bytes,
             recording_off_by=unrecorded_by(self.root, self.environ),
         )
-        return found.replace(warnings=tuple(damaged(settings, self.environ)), never=self.never)
+        silence = [one for state in self.agents() for one in findings(state)]
+        wrong = damaged(settings, self.environ)
+        return found.replace(warnings=(*wrong, *silence), never=self.never)
 
     def agents(self) -> list[AgentState]:
         """Returns the agents of this machine, and which of them worked here without us."""

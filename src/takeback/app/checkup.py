@@ -9,8 +9,9 @@ import time
 from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
 from takeback.app.agent_versions import check_version
-from takeback.app.reading import OFF
+from takeback.app.silence import findings
 from takeback.app.standbys import check_standbys
+from takeback.app.switches import OFF
 from takeback.errors import Command
 from takeback.ops.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
 from takeback.paths import takeback_home
@@ -35,7 +36,7 @@ def check_agents(
     home = takeback_home(environ)
     found = []
     for state in states:
-        found.append(_agent(state, was_connected=bool(remembered(home, state.agent))))
+        found += _agent(state, was_connected=bool(remembered(home, state.agent)))
         found += check_version(environ, home, state)
     joined = [state for state in states if state.connected]
     if joined:
@@ -56,23 +57,18 @@ def check_recording(off_by: str | None) -> list[Finding]:
     return [Finding("recording", OFFER, "it is off here: agents' events are not kept", hint)]
 
 
-def _agent(state: AgentState, *, was_connected: bool) -> Finding:
+def _agent(state: AgentState, *, was_connected: bool) -> list[Finding]:
     """Says how an agent is connected; one that never was is not a problem, but an offer."""
-    init = ("connect it: ", Command("init", state.agent))
-    if state.hindrance is not None:
-        return Finding(state.title, BROKEN, state.hindrance, "mend the file, then start it anew")
-    if state.missed_since is not None and state.connected:
-        message = "it worked here without takeback: its hooks do not run"
-        return Finding(state.title, BROKEN, message, state.advice)
+    silence = findings(state)
+    if silence and (state.connected or state.hindrance is not None or not was_connected):
+        return silence
     if state.connected:
-        return Finding(state.title, OK, "its settings call takeback")
+        return [Finding(state.title, OK, "its settings call takeback")]
+    init = ("connect it: ", Command("init", state.agent))
     if was_connected:
-        return Finding(
-            state.title, BROKEN, "it was connected, its settings were changed since", init
-        )
-    if state.missed_since is not None:
-        return Finding(state.title, OFFER, "it worked here without takeback: not connected", init)
-    return Finding(state.title, OFFER, "it is installed and not connected", init)
+        message = "it was connected, its settings were changed since"
+        return [Finding(state.title, BROKEN, message, init)]
+    return [Finding(state.title, OFFER, "it is installed and not connected", init)]
 
 
 def _mended_launcher(home: str) -> list[Finding]:

@@ -8,6 +8,8 @@ import sys
 from takeback import adapters
 from takeback.adapters import connecting, launcher, third_party
 from takeback.adapters.contained import ContainedConnection
+from takeback.adapters.silencing import silencers
+from takeback.app.silence import unheard_since
 from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
@@ -18,9 +20,9 @@ from takeback.worktree.workspace import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from takeback.model.connection import FileEdit
+    from takeback.model.connection import FileEdit, Silencer
     from takeback.ports import Connection
 
 
@@ -176,8 +178,9 @@ def _calls_launcher(connection: Connection, environ: Mapping[str, str], home: st
 class AgentState(Value):
     """Whether an agent is connected here, and whether it worked without us.
 
-    ``hindrance`` is why it does not run the hooks in its settings; ``advice`` what the person still
-    has to do, if its hooks do not run. ``tested`` is the version of its ``program`` that was.
+    ``hindrance`` is why it does not run the hooks in its settings, ``silencers`` what the project's
+    own files say; ``advice`` what the person still has to do, if its hooks do not run. ``tested``
+    is the version of its ``program`` that was.
     """
 
     agent: str
@@ -189,27 +192,48 @@ class AgentState(Value):
     advice: str = ""
     program: str = ""
     tested: str = ""
+    silencers: tuple[Silencer, ...] = ()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether nothing is known that keeps its events from takeback."""
+        stopped = any(one.stops for one in self.silencers)
+        return self.connected and not stopped and self.hindrance is None
 
 
 def agent_states(
-    environ: Mapping[str, str], root: str, last_events: Mapping[str, float]
+    environ: Mapping[str, str],
+    root: str,
+    last_events: Mapping[str, float],
+    *,
+    within: Iterable[str] = (),
+    working: frozenset[str] = frozenset(),
 ) -> list[AgentState]:
     """Returns the state of every agent that is installed, or that was active in this workspace.
 
-    ``missed_since`` is when an agent wrote a transcript here after its last event: its hooks are
-    not trusted, or its settings were rewritten. What it did before it was connected does not count.
+    ``missed_since`` is when an agent said something here that no event told of. What it did before
+    it was connected does not count. ``within`` are the directories of the workspace that agents
+    worked in, ``working`` those of which a turn has not ended.
     """
     home = takeback_home(environ)
+    places = tuple(dict.fromkeys((root, *within)))
     states = []
-    for connection in connections():
+    for agent in adapters.all_agents():
+        if not agent.connection:
+            continue
+        connection = adapters.connection_of(agent)
         last = last_events.get(connection.name)
         if last is None and not connection.is_there(environ):
             continue
         where = [here for here in (None, root) if _is_connected(connection, environ, home, here)]
-        newest = connection.newest_transcript(environ, root)
         since = connecting.connected_at(home, connection.name) if where else 0.0
-        heard = last + _GRACE if last is not None else 0.0
-        missed = newest is not None and newest > max(heard, since)
+        missed = unheard_since(
+            connection.name,
+            (one for place in places for one in connection.transcripts(environ, place)),
+            heard=last or 0.0,
+            connected=since,
+            working=connection.name in working,
+        )
         hindered = [connection.hindrance(environ, here) for here in where]
         states.append(
             AgentState(
@@ -217,11 +241,12 @@ def agent_states(
                 connection.title,
                 bool(where),
                 last,
-                newest if missed else None,
+                missed,
                 hindered[0] if hindered and None not in hindered else None,
                 connection.advice(),
                 connection.program,
                 connection.capabilities.tested,
+                silencers(agent, places, home),
             )
         )
     return [*states, *_broken()]
@@ -274,7 +299,3 @@ def _is_connected(
         return connection.is_connected(environ, home, here)
     except TakebackError:  # unreadable settings connect nothing
         return False
-
-
-_GRACE = 60.0
-"""Seconds by which a transcript may be newer than the last event: the agent's last words."""

@@ -9,7 +9,9 @@ from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.conversations import Conversations
 from takeback.app.endings import turn_is_over
+from takeback.app.switches import OFF, SWITCH, says_off
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
+from takeback.ledger.sessions import open_turns
 from takeback.model.comparison import Between
 from takeback.model.naming import is_whole_turn
 from takeback.model.turn import SHELL
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from takeback.model.comparison import FileDiff
     from takeback.model.operation import Operation
     from takeback.model.timeline import Session
+    from takeback.ops.finding import Finding
     from takeback.ops.inspection import Witness
     from takeback.ops.operation_log import Logged
     from takeback.ops.search import Found
@@ -35,10 +38,6 @@ if TYPE_CHECKING:
     from takeback.ops.status import Status
     from takeback.ops.timeline import Listing, Shown, TimelineEntry
     from takeback.ops.verify import Verified
-
-
-OFF = "off"
-"""What keeps events from being recorded after ``takeback off``, or by ``TAKEBACK=off``."""
 
 
 @guarded
@@ -257,8 +256,15 @@ class Reading(Conversations):
         wrong = ops.settings.damaged(self.settings, self._context.environ)
         return found.replace(
             recording_off_by=self.recording_off_by,
-            warnings=(*found.warnings, *stale, *wrong),
+            warnings=(*found.warnings, *stale, *wrong, *self.silence()),
         )
+
+    def silence(self) -> list[Finding]:
+        """Returns which agents worked here unheard, or will, and the file that does it."""
+        from takeback.app.silence import findings
+
+        now = self._context.clock.now()
+        return [one for state in self.agents() for one in findings(state, now)]
 
     @property
     def recording_off_by(self) -> str | None:
@@ -274,11 +280,22 @@ class Reading(Conversations):
         """Returns the agents here, connected or not, and whether one worked without takeback."""
         from takeback.app.connect import agent_states
 
+        root = os.fsdecode(self.root)
         last: dict[str, float] = {}
+        within: set[str] = set()
+        open_ones = self._ask(lambda ledger: {one.session for one in open_turns(ledger)})
+        working: set[str] = set()
         for session in self.known_sessions():
-            if session.agent is not None:
-                last[session.agent] = max(last.get(session.agent, 0.0), session.last_event)
-        return agent_states(self._context.environ, os.fsdecode(self.root), last)
+            if session.agent is None:
+                continue
+            last[session.agent] = max(last.get(session.agent, 0.0), session.last_event)
+            if (session.directory or "").startswith(f"{root}/"):
+                within.add(session.directory or "")
+            if session.id in open_ones:
+                working.add(session.agent)
+        return agent_states(
+            self._context.environ, root, last, within=sorted(within), working=frozenset(working)
+        )
 
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept can be read back."""
@@ -329,7 +346,7 @@ class Reading(Conversations):
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:
     """Returns what prevents events in a directory from being recorded, apart from its own store."""
-    if environ.get("TAKEBACK", "").lower() == OFF:
-        return "TAKEBACK"
+    if says_off(environ):
+        return SWITCH
     settings = config.for_all(environ)
     return config.unwanted_by(settings, os.fsdecode(root), os.fsdecode(user_home(environ)))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _FLOW = "flow"
 _SOON = 1.0
 """Seconds that keys wait for the detail."""
+_LONG = 20.0
+"""Seconds that a warning stays, to be read."""
 
 
 class MainScreen(Screen[None]):
@@ -97,6 +99,7 @@ class MainScreen(Screen[None]):
         self._whole = asyncio.Event()
         """Set once nothing is left that was interrupted before."""
         self._is_recovering = False
+        self._has_warned = False
 
     def compose(self) -> ComposeResult:
         # Textual does this after the first frame, in which the rows would be too wide.
@@ -142,6 +145,16 @@ class MainScreen(Screen[None]):
         row = self.timeline.list.chosen
         self._show_detail(None if row is None else self.timeline.list.entry_of(row))
         self._hear()
+        if not self._has_warned:
+            self._has_warned = True
+            self.run_worker(self._warn(), exit_on_error=False)
+
+    async def _warn(self) -> None:
+        """Says which agents worked here unheard: their turns are not among the rows."""
+        from takeback.words.status import warning
+
+        for one in await self._workspace.ask(lambda tb: tb.silence()):
+            self.notify(warning(one), severity="warning", timeout=_LONG, markup=False)
 
     def on_timeline_pane_chosen(self, event: TimelinePane.Chosen) -> None:
         self._show_detail(event.entry)

@@ -110,28 +110,17 @@ def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, An
     }
 
 
-def agent_lines(states: Sequence[AgentState], paint: Paint, now: float) -> Iterator[str]:
-    """Yields the connected agents, and a warning for one that worked without us."""
+def agent_lines(states: Sequence[AgentState], now: float) -> Iterator[str]:
+    """Yields the agents that are heard; of the others the status itself warns."""
     for state in states:
-        if state.hindrance is not None:
-            yield paint.warning(f"{shown(state.hindrance)}.")
-        elif state.missed_since is not None:
-            why = "its hooks are not trusted, or its settings were written anew"
-            if not state.connected:
-                why = f"it is not connected: takeback init {state.agent}"
-            when = ago(state.missed_since, now)
-            advice = f" {state.advice}" if state.connected and state.advice else ""
-            yield paint.warning(
-                f"{state.title} worked here ({when}) without takeback: {why}.{advice}"
-            )
-        elif state.connected:
+        if state.is_heard and state.missed_since is None:
             spoke = f", last event {ago(state.last_event, now)}" if state.last_event else ""
             yield f"{state.title} is connected{spoke}"
 
 
 def first_steps(states: Sequence[AgentState]) -> str:
     """Says how the first checkpoint of a directory comes about."""
-    joined = [state.title for state in states if state.connected and state.hindrance is None]
+    joined = [state.title for state in states if state.is_heard]
     by_hand = "make the first one by hand: takeback checkpoint"
     if not joined:
         return f"connect your agents: takeback init; or {by_hand}"

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from takeback.ops.finding import Finding
     from takeback.ops.sensitive import SensitiveFiles
     from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
@@ -159,13 +160,18 @@ def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
         yield paint.warning(
             f"The store is larger than {size(found.budget)} (max_bytes): takeback prune"
         )
-    for warning in found.warnings:
-        hint = command_line(warning.hint)
-        yield paint.warning(f"{_sentence(warning.message)}{f'; {hint}' if hint else ''}")
+    for one in found.warnings:
+        yield paint.warning(warning(one))
     if found.interrupted:
         yield paint.warning(
             "An operation was interrupted here. Finish it or roll it back: takeback undo"
         )
+
+
+def warning(found: Finding) -> str:
+    """Says what is wrong and what to do about it, on one line."""
+    hint = command_line(found.hint)
+    return f"{_sentence(found.message)}{f'; {hint}' if hint else ''}"
 
 
 def _sentence(text: str) -> str:

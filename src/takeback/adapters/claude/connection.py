@@ -6,7 +6,7 @@ import os
 
 from takeback.adapters import hook_settings
 from takeback.adapters.connecting import read
-from takeback.adapters.finding import config_directory, newest_in, on_path
+from takeback.adapters.finding import config_directory, files_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
@@ -105,9 +105,9 @@ class ClaudeConnection:
             " comments nor a comma at the end of a list), and so no hook runs"
         )
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
         folder = os.path.join(self.sessions(environ), project_folder(root), self._house.chats)
-        return newest_in(folder, ".jsonl")
+        return files_in(folder, ".jsonl")
 
     def home(self, environ: Mapping[str, str]) -> str:
         """Returns the agent's own directory."""

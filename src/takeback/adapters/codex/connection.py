@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
-from takeback.adapters.finding import config_directory, on_path
+from takeback.adapters.finding import config_directory, files_in, on_path
 from takeback.adapters.hook_settings import Hook
 from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
@@ -65,17 +65,11 @@ class CodexConnection:
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
         return None
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
         """Looks at the first line of the rollouts of the last days, which names the directory."""
         base = os.path.join(config_home(environ), "sessions")
-        newest = None
-        for folder in _day_folders(base):
-            for name in _names(folder):
-                path = os.path.join(folder, name)
-                if name.endswith(".jsonl") and _is_of(path, root):
-                    time = os.stat(path).st_mtime
-                    newest = time if newest is None or time > newest else newest
-        return newest
+        found = [one for folder in _day_folders(base) for one in files_in(folder, ".jsonl")]
+        return tuple(one for one in found if _is_of(one[0], root))
 
 
 def config_home(environ: Mapping[str, str]) -> str:

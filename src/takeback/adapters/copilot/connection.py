@@ -68,9 +68,9 @@ class CopilotConnection:
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
         return None
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        """Returns None: its sessions are not kept by directory."""
-        return None
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
+        """Returns none: its sessions are not kept by directory."""
+        return ()
 
 
 def _calls(home: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
-from takeback.adapters.finding import config_directory, newest_in, on_path
+from takeback.adapters.finding import config_directory, files_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.model.connection import Capabilities, FileEdit
 from takeback.ordinary import ordinary
@@ -59,11 +59,11 @@ class GeminiConnection:
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
         return None
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
         slug = _slug(os.path.join(config_home(environ), "projects.json"), root)
         if slug is None:
-            return None
-        return newest_in(os.path.join(config_home(environ), "tmp", slug, "chats"), ".jsonl")
+            return ()
+        return files_in(os.path.join(config_home(environ), "tmp", slug, "chats"), ".jsonl")
 
 
 def config_home(environ: Mapping[str, str]) -> str:

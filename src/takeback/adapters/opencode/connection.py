@@ -57,9 +57,9 @@ class OpenCodeConnection:
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
         return None
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        """Returns None: only the agent's own database knows, and we do not read it."""
-        return None
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
+        """Returns none: only the agent's own database knows, and we do not read it."""
+        return ()
 
     def plugin_for(self, home: str) -> bytes:
         """Returns the plugin as it is shipped, with the launcher that it starts, and for whom."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import connecting
-from takeback.adapters.finding import config_directory, newest_in, on_path
+from takeback.adapters.finding import config_directory, files_in, on_path
 from takeback.adapters.launcher import launcher_path, package_directory
 from takeback.errors import TakebackError
 from takeback.model.connection import Capabilities, FileEdit
@@ -61,12 +61,12 @@ class PiConnection:
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
         return None
 
-    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+    def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
         sessions = environ.get("PI_CODING_AGENT_SESSION_DIR")
         if sessions:  # of all projects in one folder, with names that do not tell which
-            return None
+            return ()
         folder = root.lstrip("/").replace("/", "-").replace("\\", "-").replace(":", "-")
-        return newest_in(os.path.join(config_home(environ), "sessions", f"--{folder}--"), ".jsonl")
+        return files_in(os.path.join(config_home(environ), "sessions", f"--{folder}--"), ".jsonl")
 
 
 def shipped(name: str, home: str) -> bytes:

@@ -59,7 +59,16 @@ def log(
             if number is None and found.more:
                 call.output.note(older(found.more, limit, paths))
         mention(call, tb)
+        _warn(call, tb)
     return 0
+
+
+def _warn(call: Call, tb: Engine) -> None:
+    """Says which agents worked here unheard: their turns are not in the list."""
+    for one in tb.silence():
+        from takeback.words.status import warning
+
+        call.output.note(warning(one))
 
 
 def _print(call: Call, tb: Engine, found: Listing, *, whose: bool) -> None:

@@ -56,4 +56,4 @@ def _print(
     elif found.standing is None and found.never is None:
         steps = first_steps(agents)
         output.line(f"{steps[0].upper()}{steps[1:]}")
-    output.lines(agent_lines(agents, output.paint, now))
+    output.lines(agent_lines(agents, now))

@@ -1,0 +1,105 @@
+"""Silence: agents that worked here unheard, or are about to, and the file that did it.
+
+``status``, ``log``, the picker, the page and ``doctor`` all say what is found here. A transcript
+tells it at once: the model has said something after the last event, and no turn is under way that
+could have its rounds; or a prompt came after that event, which none announced.
+"""
+
+from __future__ import annotations
+
+import time
+
+from takeback import ops
+from takeback.adapters import message_reader
+from takeback.errors import Command
+from takeback.model.ages import ago
+from takeback.model.message import ASSISTANT, TOOL, USER
+from takeback.ops.finding import BROKEN, OFFER, Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.app.connect import AgentState
+
+_TAIL = 1 << 18
+_TICK = 1.0
+"""Seconds that what was said may be newer than the event after it: clocks are read one by one."""
+_ANNOUNCED = 20.0
+"""Seconds by which a prompt is written after its event: a hook may take so long."""
+_LAST_WORDS = 60.0
+"""Seconds by which a transcript whose words have no time may be newer than the last event."""
+_NO_PROMPTS = ("/", "!")
+"""How what a person types begins that may be no prompt: a command, of which no event tells."""
+
+
+def unheard_since(
+    agent: str,
+    transcripts: Iterable[tuple[str, float]],
+    *,
+    heard: float,
+    connected: float,
+    working: bool,
+) -> float | None:
+    """Returns when an agent said something that no event told of; None if it is not known to have.
+
+    ``heard`` is when it was last heard, 0 for never, ``connected`` since when it would be, and
+    ``working`` whether a turn of its has not ended.
+    """
+    after = max(heard, connected)
+    silent_after = max(heard + _LAST_WORDS if heard else 0.0, connected)
+    found = []
+    for path, written in transcripts:
+        if written > after:
+            timed, last = _last_said(agent, path, after, working=working)
+            found += [last] if last else [written] if not timed and written > silent_after else []
+    return max(found, default=None)
+
+
+def _last_said(agent: str, path: str, heard: float, *, working: bool) -> tuple[bool, float | None]:
+    """Returns whether the end of a transcript says when, and when something unheard was said."""
+    reader = message_reader(agent)
+    tail = ops.transcript.read_tail(path, _TAIL) if reader is not None else None
+    if len(tail or b"") == _TAIL:
+        tail = (tail or b"").partition(b"\n")[2]
+    timed, asked, last = False, False, None
+    for message in reader(tail or b"") if reader is not None else ():
+        if message.time is None:
+            continue
+        timed = True
+        if message.role == USER and message.time > heard + _ANNOUNCED:
+            asked = asked or not message.text.startswith(_NO_PROMPTS)
+        elif message.role in (ASSISTANT, TOOL) and message.time > heard + _TICK:
+            last = message.time if asked or not working else last
+    return timed, last
+
+
+def findings(state: AgentState, now: float | None = None) -> list[Finding]:
+    """Returns what keeps an agent from being heard here; nothing if all is well.
+
+    What only was tried is said too, of an agent that is connected or was heard here.
+    """
+    stops = [str(one) for one in state.silencers if one.stops]
+    tried = [str(one) for one in state.silencers if not one.stops]
+    if state.hindrance is not None:
+        return [_broken(state, state.hindrance, "mend the file, then start it anew")]
+    if state.missed_since is not None:
+        when = ago(state.missed_since, time.time() if now is None else now)
+        worked = f"{state.title} worked here ({when}) without takeback"
+        if not state.connected:
+            hint = Command("init", state.agent)
+            return [Finding(state.title, OFFER, f"{worked}: it is not connected", (hint,))]
+        if stops:
+            return [_broken(state, f"{worked}: {one}", _TAKE_OUT) for one in stops]
+        why = "its hooks are not trusted, or its settings were written anew"
+        return [_broken(state, f"{worked}: {why}", state.advice)]
+    if not state.connected and state.last_event is None:
+        return []
+    return [_broken(state, one, _TAKE_OUT) for one in (*stops, *tried)]
+
+
+_TAKE_OUT = "take that out of it, unless you put it there"
+
+
+def _broken(state: AgentState, message: str, hint: str) -> Finding:
+    return Finding(state.title, BROKEN, message, hint)
