@@ -66,6 +66,18 @@ def test_what_will_turn_hooks_off_is_said_while_they_still_run(cli: Cli, workspa
     assert tell(agent, "UserPromptSubmit", prompt="three").stdout == ""
 
 
+def test_a_projects_home_makes_it_no_less_of_a_workspace(cli: Cli, workspace: Path) -> None:
+    """The home directory is no workspace; nor is one that ``only`` does not name."""
+    tell(BelowAgent(workspace, settings=(f"HOME={workspace}",)), "UserPromptSubmit", prompt="one")
+    assert prompts(cli) == ["one"]
+    work = Path(os.environ["HOME"], "work")
+    work.mkdir()
+    (work / "a.txt").write_text("1\n")
+    cli.ok("config", "only", "~/work")
+    tell(BelowAgent(work, settings=("HOME=/tmp",)), "UserPromptSubmit", prompt="two")
+    assert prompts(Cli(work)) == ["two"]
+
+
 def test_a_shell_between_is_not_the_agent(cli: Cli, workspace: Path) -> None:
     told = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "one"}
     told["cwd"] = str(workspace)

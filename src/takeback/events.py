@@ -240,7 +240,8 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
     from takeback.app.recording import Recording
 
     durable.unmask_owner()
-    if not Recording.wants(event.directory):
+    is_wanted = Recording.wants(event.directory)
+    if not is_wanted and not (_restored_home(speaker) and Recording.wants(event.directory)):
         return Heard()
     from takeback.gate.teller import Teller
 
@@ -253,7 +254,7 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
         return _answered(speaker, adapter, event, words, told)
     try:
         # A model may add to what is kept; where nothing is, that is for the person to say.
-        tb = Recording.open(event.directory, create=told.model is None, holder=speaker.holder)
+        tb = _opened(speaker, event, create=told.model is None)
     except TakebackError as error:
         return _unopened(event, error) if concerns_files else Heard()
     with tb:
@@ -270,6 +271,24 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
         if let_go is None and speaker.part is not None and not tb.has_captured:
             let_go = speaker.part(_left(speaker, tb))
         return _recorded(tb, speaker, adapter, event, let_go)
+
+
+def _opened(speaker: Speaker, event: AgentEvent, *, create: bool) -> Recording:
+    from takeback.app.recording import Recording
+
+    try:
+        return Recording.open(event.directory, create=create, holder=speaker.holder)
+    except NotAWorkspace:
+        if not _restored_home(speaker):
+            raise
+    return Recording.open(event.directory, create=create, holder=speaker.holder)
+
+
+def _restored_home(speaker: Speaker) -> bool:
+    """Takes the agent's own HOME, where nothing would be recorded; False if it is this already."""
+    from takeback.app import switches  # hardly ever
+
+    return switches.restore_home(speaker.process)
 
 
 def _left(speaker: Speaker, tb: Recording) -> float:

@@ -1,11 +1,12 @@
-"""Switches: whether a variable that turns recording off is the person's own.
+"""Switches: whether a variable by which nothing would be recorded is the person's own.
 
     the person's shell ── agent ── (a shell) ── hook
                             │                     └ its variables: the agent's, and over them what
                             │                       the project's settings say, or a file .env
                             └ /proc/PID/environ: what it was started with; no setting changes that
 
-A hook looks at that only if the switch is set, which it nearly never is.
+A hook looks at that only if the switch is set, or if it would else record nothing: HOME says which
+directory is no workspace, and what ``~`` is in the settings.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ def is_of_agent(process: int = 0) -> bool | None:
     """
     own = processes.variables(agent_above(process))
     return says_off(own) if own else None
+
+
+def restore_home(process: int = 0) -> bool:
+    """Gives this process its agent's HOME; False if it has that, or if nobody knows."""
+    own = processes.variables(agent_above(process)).get("HOME", "")
+    if not own or own == os.environ.get("HOME"):
+        return False
+    os.environ["HOME"] = own
+    return True
 
 
 def agent_above(process: int = 0) -> int:
