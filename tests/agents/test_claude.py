@@ -52,6 +52,35 @@ def test_turns_become_a_summary_in_a_new_session(claude: Claude) -> None:
     summarise_some_turns(claude, again=True)
 
 
+def test_a_projects_settings_switch_recording_off_neither_unheard_nor_unsaid(
+    claude: Claude,
+) -> None:
+    """``env`` is not followed. ``disableAllHooks`` is, by Claude: then status names the file."""
+    world = claude.world
+    world.model.script = {
+        "TURN-ONE": [Step("Shell.", [shell("echo 1 > one.txt")]), Step("Done.")],
+        "TURN-TWO": [Step("Shell.", [shell("echo 2 > two.txt")]), Step("Done.")],
+        "TURN-THREE": [Step("Shell.", [shell("echo 3 > three.txt")]), Step("Done.")],
+    }
+    world.cli.ok("init", "claude", "--yes")
+    file = world.repo / ".claude" / "settings.local.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"env": {"TAKEBACK": "off", "HOME": str(world.repo)}}))
+    session = claude.begin("TURN-ONE with a switch")
+    assert [turn["prompt"] for turn in world.log()] == ["TURN-ONE with a switch"]
+    said = world.cli.ok("status").stdout
+    assert f"{file} sets TAKEBACK: that is not followed" in said
+    file.write_text(json.dumps({"disableAllHooks": True}))
+    claude.go_on(claude.resume_line(session), "TURN-TWO without hooks")
+    assert len(world.log()) == 1
+    said = world.cli.ok("status").stdout
+    assert f"Claude Code worked here (now) without takeback: {file} turns all hooks off" in said
+    file.unlink()
+    claude.go_on(claude.resume_line(session), "TURN-THREE with hooks again")
+    assert len(world.log()) == 2
+    assert "without takeback" not in world.cli.ok("status").stdout
+
+
 @pytest.mark.long
 def test_green_is_where_the_tests_of_its_shell_passed(claude: Claude) -> None:
     go_back_to_green(claude, shell)
