@@ -9,7 +9,10 @@ their files is how a line is read (``lines.py``).
 
 from __future__ import annotations
 
+import os
+
 from takeback.adapters import fields
+from takeback.adapters.finding import config_directory
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.event import AgentEvent, ToolCall
@@ -69,17 +72,22 @@ _NOTIFICATION = "<task-notification>"
 class Manner(Value):
     """What an agent calls things that Claude Code has too.
 
-    ``name`` is also its program's. ``shell`` is the tool whose commands are noted. ``project`` and
-    ``process`` are variables of a hook: the directory that the agent works in, and its process.
-    ``paths`` are the fields of a tool's input that name files. ``batches`` says that calls made
-    side by side are announced once more, when all have ended.
+    ``name`` is also its program's. ``folder`` is its directory at home, unless ``variable`` names
+    another, and in a project. Sessions are below it, unless ``runtime`` names another place.
+    ``shell`` is the tool whose commands are noted. ``project`` and ``process`` are variables of a
+    hook: the directory that the agent works in, and its process. ``paths`` are the fields of a
+    tool's input that name files. ``batches`` says that calls made side by side are announced once
+    more, when all have ended.
     """
 
     name: str
+    folder: str
+    variable: str
     tools: Mapping[str, events.ToolKind]
     shell: str
     project: str
     process: str = ""
+    runtime: str = ""
     paths: tuple[str, ...] = ("file_path", "notebook_path")
     batches: bool = True
 
@@ -98,6 +106,15 @@ class Claude:
     @property
     def name(self) -> str:
         return self._manner.name
+
+    @property
+    def folder(self) -> str:
+        """The name of its directory, at home and in a project."""
+        return self._manner.folder
+
+    def home(self, environ: Mapping[str, str]) -> str:
+        """Returns the agent's own directory."""
+        return config_directory(environ, self._manner.variable, self.folder)
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         said = fields.required(payload, "hook_event_name")
@@ -134,10 +151,9 @@ class Claude:
     def transcript_files(self, path: str) -> tuple[str, ...]:
         return (path,)
 
-    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        from takeback.adapters.claude.connection import connection
-
-        return connection.sessions(environ)
+    def sessions_root(self, environ: Mapping[str, str]) -> str:
+        base = environ.get(self._manner.runtime) or self.home(environ)
+        return os.path.join(base, "projects")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.claude.conversation import cut
@@ -289,4 +305,14 @@ def _status(result: Mapping[str, Any], details: Mapping[str, Any]) -> int | None
     return int(number) if failed is True and is_status and int(number) else None
 
 
-adapter = Claude(Manner("claude", TOOLS, "Bash", "CLAUDE_PROJECT_DIR", "CLAUDE_PID"))
+adapter = Claude(
+    Manner(
+        "claude",
+        ".claude",
+        "CLAUDE_CONFIG_DIR",
+        TOOLS,
+        "Bash",
+        "CLAUDE_PROJECT_DIR",
+        "CLAUDE_PID",
+    )
+)

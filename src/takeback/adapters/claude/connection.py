@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
+from takeback.adapters.claude import Claude, adapter
 from takeback.adapters.connecting import read
-from takeback.adapters.finding import config_directory, files_in, on_path
+from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
@@ -36,21 +37,17 @@ Tell the person that takeback is not connected, and that `takeback doctor` says 
 class House(Value):
     """Where an agent has its settings and its sessions, and which hooks they get.
 
-    ``folder`` is its directory at home, unless ``variable`` names another, and in a project, where
-    ``local`` are the settings. Sessions are below it, unless ``runtime`` names another place; those
-    of a project are in ``chats``. ``by_itself`` says that it starts hooks without a shell,
-    ``strict`` that it reads no JSON with comments.
+    ``local`` are the settings in its directory of a project. The sessions of a project are in
+    ``chats``. ``by_itself`` says that it starts hooks without a shell, ``strict`` that it reads no
+    JSON with comments.
     """
 
-    name: str
+    agent: Claude
     title: str
-    variable: str
-    folder: str
     local: str
     chats: str
     hooks: tuple[Hook, ...]
     capabilities: Capabilities
-    runtime: str = ""
     by_itself: bool = False
     strict: bool = False
 
@@ -60,7 +57,7 @@ class ClaudeConnection:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self.name = self.program = house.name
+        self.name = self.program = house.agent.name
         self.title = house.title
         self.capabilities = house.capabilities
 
@@ -106,25 +103,22 @@ class ClaudeConnection:
         )
 
     def transcripts(self, environ: Mapping[str, str], root: str) -> tuple[tuple[str, float], ...]:
-        folder = os.path.join(self.sessions(environ), project_folder(root), self._house.chats)
-        return files_in(folder, ".jsonl")
+        sessions = self._house.agent.sessions_root(environ)
+        return files_in(os.path.join(sessions, project_folder(root), self._house.chats), ".jsonl")
 
     def home(self, environ: Mapping[str, str]) -> str:
         """Returns the agent's own directory."""
-        return config_directory(environ, self._house.variable, self._house.folder)
-
-    def sessions(self, environ: Mapping[str, str]) -> str:
-        """Returns the directory of all its sessions."""
-        base = environ.get(self._house.runtime) or self.home(environ)
-        return os.path.join(base, "projects")
+        return self._house.agent.home(environ)
 
     def _settings(self, environ: Mapping[str, str], here: str | None) -> str:
         if here is not None:
-            return os.path.join(here, self._house.folder, self._house.local)
+            return os.path.join(here, self._house.agent.folder, self._house.local)
         return os.path.join(self.home(environ), "settings.json")
 
     def _command(self, environ: Mapping[str, str], here: str | None) -> str:
-        folder = self.home(environ) if here is None else os.path.join(here, self._house.folder)
+        folder = (
+            self.home(environ) if here is None else os.path.join(here, self._house.agent.folder)
+        )
         return os.path.join(folder, "commands", "takeback.md")
 
 
@@ -151,10 +145,8 @@ _MAY_WRITE = all_but("Read|Glob|Grep|LS|NotebookRead|ToolSearch|WebFetch|WebSear
 
 connection = ClaudeConnection(
     House(
-        "claude",
+        adapter,
         "Claude Code",
-        variable="CLAUDE_CONFIG_DIR",
-        folder=".claude",
         local="settings.local.json",
         chats="",
         # Read-only tools have no hook: a batch is announced once, at its end.

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
+from takeback.adapters.finding import config_directory
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.event import AgentEvent, ToolCall
@@ -63,8 +64,6 @@ class Codex:
         return tuple(reversed(chain))
 
     def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        from takeback.adapters.codex.connection import config_home
-
         return os.path.join(config_home(environ), "sessions")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
@@ -275,6 +274,11 @@ def _folders(folder: str) -> Iterator[str]:
             below += [os.path.join(place, name) for name in names if name.isdecimal()]
         places = below
     yield from places
+
+
+def config_home(environ: Mapping[str, str]) -> str:
+    """Returns the agent's own directory."""
+    return config_directory(environ, "CODEX_HOME", ".codex")
 
 
 adapter = Codex()

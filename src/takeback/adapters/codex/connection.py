@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
-from takeback.adapters.finding import config_directory, files_in, on_path
+from takeback.adapters.codex import config_home
+from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.hook_settings import Hook
 from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
@@ -70,11 +71,6 @@ class CodexConnection:
         base = os.path.join(config_home(environ), "sessions")
         found = [one for folder in _day_folders(base) for one in files_in(folder, ".jsonl")]
         return tuple(one for one in found if _is_of(one[0], root))
-
-
-def config_home(environ: Mapping[str, str]) -> str:
-    """Returns the agent's own directory."""
-    return config_directory(environ, "CODEX_HOME", ".codex")
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:

@@ -43,8 +43,7 @@ class Copilot(Claude):
         return event.replace(transcript=os.path.join(root, event.session, EVENTS))
 
     def sessions_root(self, environ: Mapping[str, str]) -> str:
-        home = environ.get("COPILOT_HOME") or os.path.join(environ.get("HOME", "/"), ".copilot")
-        return os.path.join(home, "session-state")
+        return os.path.join(self.home(environ), "session-state")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.copilot.conversation import cut
@@ -100,5 +99,14 @@ def _status(call: Mapping[str, Any]) -> int | None:
 
 
 adapter = Copilot(
-    Manner("copilot", TOOLS, "Bash", "COPILOT_PROJECT_DIR", paths=("path",), batches=False)
+    Manner(
+        "copilot",
+        ".copilot",
+        "COPILOT_HOME",
+        TOOLS,
+        "Bash",
+        "COPILOT_PROJECT_DIR",
+        paths=("path",),
+        batches=False,
+    )
 )

@@ -42,7 +42,7 @@ class CopilotConnection:
     )
 
     def is_there(self, environ: Mapping[str, str]) -> bool:
-        return on_path(self.program, environ) or os.path.isdir(_home(environ))
+        return on_path(self.program, environ) or os.path.isdir(adapter.home(environ))
 
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
@@ -90,12 +90,8 @@ def _ours(home: str) -> bytes:
     return (dumps({"version": 1, "hooks": hooks}, indent=2) + "\n").encode()
 
 
-def _home(environ: Mapping[str, str]) -> str:
-    return os.path.dirname(adapter.sessions_root(environ))
-
-
 def _hooks(environ: Mapping[str, str], here: str | None) -> str:
-    folder = _home(environ) if here is None else os.path.join(here, ".github")
+    folder = adapter.home(environ) if here is None else os.path.join(here, ".github")
     return os.path.join(folder, "hooks", "takeback.json")
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
+from takeback.adapters.finding import config_directory
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.event import AgentEvent, ToolCall
@@ -86,8 +87,6 @@ class Gemini:
         return (*(one for one in older if _session_in(one) == session), path)
 
     def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        from takeback.adapters.gemini.connection import config_home
-
         return os.path.join(config_home(environ), "tmp")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
@@ -247,6 +246,11 @@ def _session_in(path: str) -> str | None:
     except ValueError:
         return None
     return fields.text(header, "sessionId") if isinstance(header, dict) else None
+
+
+def config_home(environ: Mapping[str, str]) -> str:
+    """Returns Gemini's directory; its variable names the home directory, not this one."""
+    return os.path.join(config_directory(environ, "GEMINI_CLI_HOME", ""), ".gemini")
 
 
 adapter = Gemini()

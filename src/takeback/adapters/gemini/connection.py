@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
-from takeback.adapters.finding import config_directory, files_in, on_path
+from takeback.adapters.finding import files_in, on_path
+from takeback.adapters.gemini import config_home
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.model.connection import Capabilities, FileEdit
 from takeback.ordinary import ordinary
@@ -64,11 +65,6 @@ class GeminiConnection:
         if slug is None:
             return ()
         return files_in(os.path.join(config_home(environ), "tmp", slug, "chats"), ".jsonl")
-
-
-def config_home(environ: Mapping[str, str]) -> str:
-    """Returns Gemini's directory; its variable names the home directory, not this one."""
-    return os.path.join(config_directory(environ, "GEMINI_CLI_HOME", ""), ".gemini")
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:

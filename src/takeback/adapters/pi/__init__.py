@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
+from takeback.adapters.finding import config_directory
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.session import Anchor, NewSession, Resume
@@ -85,8 +86,6 @@ class Pi:
         return (path,)
 
     def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        from takeback.adapters.pi.connection import config_home
-
         own = environ.get("PI_CODING_AGENT_SESSION_DIR")
         return own or os.path.join(config_home(environ), "sessions")
 
@@ -180,6 +179,11 @@ def leaf_before(path: Sequence[Mapping[str, Any]]) -> str | None:
     """
     before = (node for node in path if node.get("role") not in ("system", "note"))
     return next((fields.text(node, "id") for node in before), ROOT)
+
+
+def config_home(environ: Mapping[str, str]) -> str:
+    """Returns the agent's own directory."""
+    return config_directory(environ, "PI_CODING_AGENT_DIR", os.path.join(".pi", "agent"))
 
 
 adapter = Pi()

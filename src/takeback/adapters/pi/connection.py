@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import connecting
-from takeback.adapters.finding import config_directory, files_in, on_path
+from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.launcher import launcher_path, package_directory
+from takeback.adapters.pi import config_home
 from takeback.errors import TakebackError
 from takeback.model.connection import Capabilities, FileEdit
 
@@ -82,11 +83,6 @@ def _quoted(text: str) -> bytes:
     from takeback.model import json_text
 
     return json_text.dumps(text).encode()
-
-
-def config_home(environ: Mapping[str, str]) -> str:
-    """Returns the agent's own directory."""
-    return config_directory(environ, "PI_CODING_AGENT_DIR", os.path.join(".pi", "agent"))
 
 
 def _paths(environ: Mapping[str, str], here: str | None) -> list[tuple[str, str]]:

@@ -65,11 +65,6 @@ class Qwen(Claude):
         words = fields.text(payload, "submitted_prompt") or fields.text(payload, "prompt")
         return None if words is None else super().parse({**payload, "prompt": words}, environ)
 
-    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        from takeback.adapters.qwen.connection import connection
-
-        return connection.sessions(environ)
-
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.qwen.conversation import written_early
 
@@ -147,4 +142,15 @@ def _status(call: Mapping[str, Any]) -> int | None:
     return int(number) if ended and number.isdecimal() and len(number) <= _MOST_DIGITS else None
 
 
-adapter = Qwen(Manner("qwen", _TOOLS, _SHELL, "QWEN_PROJECT_DIR", "QWEN_CODE_LAUNCHER_PID"))
+adapter = Qwen(
+    Manner(
+        "qwen",
+        ".qwen",
+        "QWEN_HOME",
+        _TOOLS,
+        _SHELL,
+        "QWEN_PROJECT_DIR",
+        "QWEN_CODE_LAUNCHER_PID",
+        "QWEN_RUNTIME_DIR",
+    )
+)

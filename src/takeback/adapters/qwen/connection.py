@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.adapters.claude.connection import ClaudeConnection, House, all_but
 from takeback.adapters.hook_settings import Hook
+from takeback.adapters.qwen import adapter
 from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities
 
@@ -14,10 +15,8 @@ _READING = (
 
 connection = ClaudeConnection(
     House(
-        "qwen",
+        adapter,
         "Qwen Code",
-        variable="QWEN_HOME",
-        folder=".qwen",
         local="settings.json",
         chats="chats",
         hooks=(
@@ -39,6 +38,5 @@ connection = ClaudeConnection(
             resumes="`qwen --resume=NEW`",
             tested="0.24.4",
         ),
-        runtime="QWEN_RUNTIME_DIR",
     )
 )
