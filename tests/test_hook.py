@@ -19,6 +19,7 @@ from tests.support.agent import usual_agent
 from tests.support.below import BelowAgent
 from tests.support.cli import Cli
 from tests.support.engine import settle
+from tests.support.host import read_transcripts_in
 from tests.support.journey import write_files
 from tests.support.processes import wait_for
 from tests.support.unprivileged import unprivileged
@@ -241,6 +242,7 @@ def test_an_event_that_is_left_twice_waits_once(cli: Cli, workspace: Path) -> No
 
 
 def test_a_late_event_keeps_the_transcript_of_its_moment(cli: Cli, workspace: Path) -> None:
+    read_transcripts_in(workspace.parent)
     transcript = workspace.parent / "s1.jsonl"
     transcript.write_text("before\n")
     cli.ok("checkpoint")
@@ -291,8 +293,9 @@ def test_a_first_capture_goes_on_when_its_hook_has_ended(
     git.chmod(0o755)
     write_files(workspace, {".gitignore": b"new*/\n", "new": b"only git knows"})
     cli.ok("config", "hook_seconds", "3")
+    here = tmp_path / "home" / ".claude" / "projects" / "none.jsonl"
     said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "the first ever"}
-    told = json.dumps({**said, "cwd": str(workspace), "transcript_path": "/none"}).encode()
+    told = json.dumps({**said, "cwd": str(workspace), "transcript_path": str(here)}).encode()
     path = f"{git.parent}:{os.environ['PATH']}"
     answer = cli.cold("hook", "claude", stdin=told, env={"PATH": path})
     assert (answer.status, answer.stderr) == (0, "")

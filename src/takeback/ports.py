@@ -105,8 +105,8 @@ if TYPE_CHECKING:
         ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any id, so
         that even an empty session can be made for it. ``mute_on_esc`` says that a turn which a
         person stops ends without an event, so that only the transcript shows it. Only ``parse``,
-        ``transcript_files``, ``status_in`` and ``follows`` are on the hook path, so the rest may
-        import anything, inside functions.
+        ``sessions_root``, ``transcript_files``, ``status_in`` and ``follows`` are on the hook path,
+        so the rest may import anything, inside functions.
         """
 
         @property
@@ -144,7 +144,8 @@ if TYPE_CHECKING:
         def sessions_root(self, environ: Mapping[str, str]) -> str | None:
             """Returns the directory beneath which the agent keeps its sessions' files.
 
-            None if they may be anywhere, or if there are none.
+            Nothing else is read as its transcript; None if they are in the workspace, or if there
+            are none. A person may set more directories (``transcripts``).
             """
 
         def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:

@@ -92,10 +92,10 @@ def test_a_checkpoint_imports_nothing_slow_and_only_the_standard_library(
 
 
 @pytest.fixture(params=["prompt", "turn_end", "tool_before"])
-def modules_of_a_hook(workspace: Path, tmp_path: Path, request: pytest.FixtureRequest) -> set[str]:
+def modules_of_a_hook(workspace: Path, request: pytest.FixtureRequest) -> set[str]:
     """What one event of an agent imports beyond bare Python, takeback itself left out."""
     (workspace / "a").write_text("x")
-    transcript = tmp_path / "t.jsonl"
+    transcript = workspace / "t.jsonl"
     transcript.write_text('{"role": "user"}\n' * 5000)
     settle()
 

@@ -11,6 +11,7 @@ import pytest
 from takeback.model.session import TranscriptPart
 from takeback.ops.transcript import (
     first_line,
+    may_lie_at,
     parts_now,
     place_of,
     read_now,
@@ -28,7 +29,9 @@ def test_the_files_that_are_there_are_given_with_their_length(tmp_path: Path) ->
     old, missing, new = (str(tmp_path / name) for name in ("old", "missing", "new"))
     Path(old).write_bytes(b"12345")
     Path(new).write_bytes(b"")
-    assert parts_now((old, missing, new)) == (TranscriptPart(old, 5), TranscriptPart(new, 0))
+    place = place_of(tmp_path.stat())
+    found = (TranscriptPart(old, 5, place), TranscriptPart(new, 0, place))
+    assert parts_now((old, missing, new)) == found
     assert parts_now(()) == ()
 
 
@@ -81,9 +84,10 @@ def test_what_is_no_ordinary_file_is_neither_read_nor_waited_for(tmp_path: Path,
         os.mkfifo(tmp_path / "fifo")
         path.symlink_to(tmp_path / "fifo")
     assert parts_now((str(path),)) == ()
-    assert read_beginning(TranscriptPart(str(path), 10)) is None
-    assert read_now(str(path)) is None
-    assert read_tail(str(path), 10) is None
+    part = TranscriptPart(str(path), 10)
+    assert read_beginning(part) is None
+    assert read_now(part) is None
+    assert read_tail(part, 10) is None
     assert first_line(str(path), 10) is None
 
 
@@ -102,8 +106,9 @@ def test_ends_are_read_without_the_rest(tmp_path: Path, size: int) -> None:
     path.write_bytes(line + b"\nmore\nlast")
     assert first_line(str(path), 1 << 20) == line
     assert first_line(str(path), 2) == line[:2]
-    assert read_tail(str(path), 4) == b"last"
-    assert read_tail(str(path), 1 << 20) == read_now(str(path)) == path.read_bytes()
+    (part,) = parts_now((str(path),))
+    assert read_tail(part, 4) == b"last"
+    assert read_tail(part, 1 << 20) == read_now(part) == path.read_bytes()
 
 
 def test_a_link_to_a_transcript_is_that_transcript(tmp_path: Path) -> None:
@@ -126,4 +131,45 @@ def test_a_transcript_too_long_to_be_kept_is_not_read(tmp_path: Path) -> None:
     (part,) = parts_now((str(path),))
     assert part.size == (1 << 29) + 1
     assert read_beginning(part) is None
-    assert read_now(str(path)) is None
+    assert read_now(part) is None
+
+
+def test_only_what_lies_beneath_a_root_is_read(tmp_path: Path) -> None:
+    root, beside = tmp_path / "root", tmp_path / "root-2"
+    for folder in (root / "deep", beside):
+        folder.mkdir(parents=True)
+        (folder / "t").write_bytes(b"said")
+    (tmp_path / "to-root").symlink_to("root")
+    (root / "link").symlink_to("deep/t")
+    (root / "out").symlink_to("../root-2")
+    (root / "deep" / ".env").write_bytes(b"secret")
+    (root / "words").symlink_to("deep/.env")
+    roots = (str(tmp_path / "to-root"), str(tmp_path / "none"), "relative")
+    for name in ("root/deep/t", "to-root/deep/t", "root/deep/../link", "root/out/../root/deep/t"):
+        (part,) = parts_now((str(tmp_path / name),), roots)
+        assert read_beginning(part) == b"said", name
+        assert may_lie_at(str(tmp_path / name), roots)
+    for name in ("root-2/t", "root/out/t", "root/deep/.env", "root/words", "root"):
+        assert parts_now((str(tmp_path / name),), roots) == (), name
+        assert not may_lie_at(str(tmp_path / name), roots), name
+
+
+def test_what_was_seen_is_read_in_that_very_directory(tmp_path: Path) -> None:
+    for name in ("there", "elsewhere"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t").write_bytes(name.encode())
+    roots = (str(tmp_path),)
+    (part,) = parts_now((str(tmp_path / "there" / "t"),), roots)
+    (tmp_path / "there").rename(tmp_path / "was")
+    (tmp_path / "there").symlink_to("elsewhere")
+    assert read_beginning(part) is None
+    assert read_tail(part, 9) is None
+    assert read_now(part) is None
+    assert read_now(part, (str(tmp_path / "was"),)) is None
+    assert read_now(part, roots) == b"elsewhere", "a directory that has moved is looked for again"
+    (tmp_path / "there").unlink()
+    (tmp_path / "was").rename(tmp_path / "there")
+    assert read_beginning(part) == b"there"
+    (tmp_path / "there" / "t").unlink()
+    (tmp_path / "there" / "t").symlink_to("../elsewhere/t")
+    assert read_beginning(part) is None

@@ -7,12 +7,22 @@ transcript holds when it is started with a session's id, so a test can see what 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from takeback import config
+from takeback.ops.settings import edit_for_all, set_setting
 from tests.support.cli import Answer, Cli
+
+
+def read_transcripts_in(folder: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Sets, as a person does, that transcripts are read in a folder that is no agent's own."""
+    known = config.for_all(environ)["transcripts"]
+    if str(folder) not in known:
+        set_setting(edit_for_all(environ, "transcripts", [*known, str(folder)]))
 
 
 @dataclass
@@ -25,6 +35,9 @@ class Host:
     agent: str = "mine"
     pid: int | None = None
     turns: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        read_transcripts_in(self.folder, self.cli.environment())
 
     @property
     def id(self) -> str:

@@ -123,9 +123,10 @@ class Reading(Conversations):
 
     def _words_of_a_command(self, end: Checkpoint) -> str | None:
         """Returns the words of a ``!command``: an agent may write them after announcing its end."""
-        then = ops.child.conversation_of(self._context, end)
-        said = ops.child.afterwards(self._context, end, then, self._newest_conversation(end))
-        return adapter_of(end.agent or "").command_in(b"".join(said), end.turn_id)
+        then, adapter = ops.child.conversation_of(self._context, end), adapter_of(end.agent or "")
+        newest = self._newest_conversation(end)
+        said = ops.child.afterwards(self._context, adapter, end, then, newest)
+        return adapter.command_in(b"".join(said), end.turn_id)
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first, of all machines whose work is in the store."""

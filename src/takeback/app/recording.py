@@ -150,7 +150,10 @@ class Recording(OpenWorkspace):
         return self._context.clock.now()
 
     def _told(self, event: AgentEvent, adapter: Adapter | None) -> tuple[AgentEvent, Transcript]:
-        """Returns an event as it is kept, with its transcript."""
+        """Returns an event as it is kept, with its transcript, as far as that may be read.
+
+        A program that tells of itself, through no adapter, could read any file that it names.
+        """
         self.settings.require_known("exclude")
         if not self._context.policy.conversation:
             # a prompt names its turn; the words of a command are part of the conversation
@@ -158,12 +161,27 @@ class Recording(OpenWorkspace):
             return event.replace(messages=None, prompt=words), NO_TRANSCRIPT
         if event.transcript is None:
             return event, NO_TRANSCRIPT
+        roots = None
         if adapter is None:
             from takeback.adapters import adapter_of
 
             adapter = adapter_of(event.agent)
-        files = ops.transcript.parts_now(adapter.transcript_files(event.transcript))
+        else:
+            roots = ops.transcript.transcript_roots(self._context, adapter)
+            if not ops.transcript.may_lie_at(event.transcript, roots):
+                self._leave_unread(event, roots)
+                return event, NO_TRANSCRIPT
+        files = ops.transcript.parts_now(adapter.transcript_files(event.transcript), roots)
         return event, Transcript(files, adapter.status_in, adapter.follows)
+
+    def _leave_unread(self, event: AgentEvent, roots: tuple[str, ...]) -> None:
+        """Leaves a line where ``status`` finds it: what an event names is not read."""
+        from takeback.store.log import complain
+
+        where = " or ".join(roots)
+        said = f"it says that its conversation is in {event.transcript}, and that is not read"
+        why = f"it is not beneath {where} (takeback config transcripts)"
+        complain(f"hook {event.agent}: {said}: {why}", self.root, once=True)
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:

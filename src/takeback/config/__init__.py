@@ -89,6 +89,9 @@ SETTINGS = (
     Setting("never", "list", (), "directories where no event is recorded, as patterns"),
     Setting("only", "list", (), "if given, the only directories where events are recorded"),
     Setting("conversation", "on|off", "on", "whether the agents' transcripts are kept"),
+    Setting(
+        "transcripts", "list", (), "directories where transcripts are read, besides an agent's own"
+    ),
     Setting("hook_seconds", "number", 5, "how long an agent ever waits for a checkpoint"),
     Setting("standby_minutes", "number", 15, "how long a process stays for quick hooks; 0: none"),
     Setting("test_commands", "list", (), "how test commands begin, besides the usual ones"),
@@ -154,6 +157,7 @@ class Settings:
             rehash_hours=int(self["rehash_hours"]),
             capture=self["capture"] == "on",
             conversation=self["conversation"] == "on",
+            transcripts=tuple(self["transcripts"]),
             hook_seconds=float(self["hook_seconds"]),
             agent_may_rewind=self["agent_may_rewind"],
             agent_may_run=self["agent_may_run"],

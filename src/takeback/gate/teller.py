@@ -114,7 +114,7 @@ class Teller(Value):
         own = [one for one in self.above if one.session == session]
         if own and not any(process is not None and _is(one, process) for one in own):
             if event.kind in _ADDING:
-                return event.replace(process=None, resume=())
+                return event.replace(process=None, resume=(), transcript=None)
             raise Refused(
                 f"{_NAMES[event.kind]} of {event.agent} was told by a tool of that very session, "
                 f"not by {event.agent} itself {_of(own[0])}",

@@ -87,6 +87,7 @@ class Policy(Value):
     rehash_hours: int = 24
     capture: bool = True
     conversation: bool = True
+    transcripts: tuple[str, ...] = ()
     hook_seconds: float = 5.0
     agent_may_rewind: bool = False
     agent_may_run: bool = False

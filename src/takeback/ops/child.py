@@ -16,7 +16,7 @@ from takeback.ops import elsewhere
 from takeback.ops.notes import told_until
 from takeback.ops.said import disproved
 from takeback.ops.session_file import Berth
-from takeback.ops.transcript import read_now
+from takeback.ops.transcript import read_now, transcript_roots
 from takeback.store import tombstones
 from takeback.store.checkpoints import (
     conversation_tree,
@@ -104,7 +104,7 @@ def history_at(
         leaf=target.leaf,
         prompt=target.prompt,
     )
-    later = _live(context, target, parts)
+    later = _live(context, adapter, target, parts)
     if not later and disproved(context.store, target, newest):
         raise Refused(
             f"the transcript was rewritten during the turn, so what it said at {target.id} is not "
@@ -124,24 +124,33 @@ def history_at(
 
 
 def afterwards(
-    context: Context, target: Checkpoint, parts: tuple[bytes, ...], newest: Checkpoint | None
+    context: Context,
+    adapter: Adapter,
+    target: Checkpoint,
+    parts: tuple[bytes, ...],
+    newest: Checkpoint | None,
 ) -> tuple[bytes, ...]:
     """Returns the transcript with what came after a checkpoint, which had ``parts`` of it."""
-    found = _live(context, target, parts)
+    found = _live(context, adapter, target, parts)
     if not found and newest is not None:
         return conversation_of(context, newest)
     return found
 
 
-def _live(context: Context, target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _live(
+    context: Context, adapter: Adapter, target: Checkpoint, parts: tuple[bytes, ...]
+) -> tuple[bytes, ...]:
     """Returns the transcript as it is now; empty if it no longer begins as it was then.
 
-    What was purged is blanked in it, as in what is kept of it.
+    What was purged is blanked in it, as in what is kept of it. A record of another machine says
+    nothing of files here.
     """
-    found = []
+    if target.machine != context.store.machine:
+        return ()
+    found, roots = [], transcript_roots(context, adapter)
     purged = tombstones.load(context.store)
     for part, then in zip(target.transcript, parts, strict=False):
-        now = read_now(part.path)
+        now = read_now(part, roots)
         if now is not None and purged is not None:
             now = purged.blanked(now)
         if now is None or not now.startswith(then):

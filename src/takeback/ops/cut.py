@@ -13,7 +13,7 @@ from takeback.ops import elsewhere
 from takeback.ops.child import Child, Cut, berth_for, history_at, resume_line, resume_of
 from takeback.ops.parcels import check_delivery, parcel_path
 from takeback.ops.session_file import Berth
-from takeback.ops.transcript import read_now
+from takeback.ops.transcript import read_now, transcript_roots
 from takeback.store.checkpoints import conversation_tree
 from takeback.store.conversation import Part, read_conversation, write_conversation
 from takeback.store.namespace import session_id
@@ -120,8 +120,9 @@ def _again(
         if tree is None:
             return None
         kept = b"".join(read_conversation(context.store, tree))
-        path = other.transcript[-1].path
-        if path and read_now(path) != kept:
+        part = other.transcript[-1]
+        path = part.path
+        if path and read_now(part, transcript_roots(context, adapter)) != kept:
             return None
     except StoreDamaged:
         return None

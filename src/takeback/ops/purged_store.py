@@ -17,6 +17,7 @@ from takeback.model.codec import encode
 from takeback.model.ids import new_operation_id
 from takeback.model.needles import Needles
 from takeback.model.operation import PURGE, Operation
+from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
 from takeback.ops.traced import newest_records
 from takeback.ops.transcript import read_now
@@ -207,7 +208,7 @@ class Anew:
             if tree is not None:
                 yield from read_conversation(self._store, tree)
         for path in self._found.transcripts:
-            data = read_now(path)
+            data = read_now(TranscriptPart(path, 0))
             if data is not None:
                 yield data
 

@@ -153,7 +153,7 @@ def put_together(division: Division, summaries: Summaries, summary: str, now: fl
 def _so_far(context: Context, adapter: Adapter, newest: Checkpoint) -> bytes:
     """Returns the whole conversation: agents write the end of a turn after they announced it."""
     kept = conversation_of(context, newest)
-    now = afterwards(context, newest, kept, None)
+    now = afterwards(context, adapter, newest, kept, None)
     if not now or now == kept:
         return history_at(context, adapter, newest, None)
     return adapter.cut(now, Anchor(before=False), ())

@@ -7,6 +7,7 @@ import os
 from takeback.model.needles import LARGEST, LEAST, Needles
 from takeback.model.path_text import to_bytes
 from takeback.model.secret import NOTHING, Secret
+from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
 from takeback.ops.transcript import read_now
 from takeback.store.namespace import SESSIONS
@@ -97,6 +98,6 @@ def _quoting_transcripts(store: Store, needles: Needles) -> Iterator[str]:
     told = (record.meta.get("transcript") for record in newest_records(store))
     paths = {path for parts in told for path, _ in parts or () if path}
     for path in sorted(paths):
-        data = read_now(path)
+        data = read_now(TranscriptPart(path, 0))
         if data is not None and needles.are_in(data):
             yield path

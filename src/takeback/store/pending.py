@@ -62,7 +62,11 @@ def leave(
     told = json_text.dumps(events.encode(event))  # once: an agent waits for this
     name = f"{_stamp(time)}-{os.getpid():x}-{_mark(told)}"
     parts = json_text.dumps([[part.path, part.size] for part in transcript])
-    record = f'{{"v": 1, "event": {told}, "time": {time!r}, "transcript": {parts}}}'
+    places = json_text.dumps([part.place for part in transcript])
+    record = (
+        f'{{"v": 1, "event": {told}, "time": {time!r}, "transcript": {parts}, '
+        f'"transcript_places": {places}}}'
+    )
     checked = f'{record[:-1]}, "check": "{_mark(record)}"}}'
     durable.replace_file(os.path.join(folder, name), checked.encode(), flush=flush)
     return name
@@ -127,8 +131,13 @@ def _names(folder: str) -> list[str]:
 def _read(folder: str, name: str) -> WaitingEvent | None:
     try:
         record = _record(folder, name)
-        parts = tuple(TranscriptPart(path, size) for path, size in record["transcript"])
-        return WaitingEvent(name, events.decode(record["event"]), float(record["time"]), parts)
+        places = (*record.get("transcript_places", ()), *[""] * len(record["transcript"]))
+        parts = (
+            TranscriptPart(path, size, place)
+            for (path, size), place in zip(record["transcript"], places, strict=False)
+        )
+        event = events.decode(record["event"])
+        return WaitingEvent(name, event, float(record["time"]), tuple(parts))
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
