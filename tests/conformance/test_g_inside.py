@@ -157,6 +157,8 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         ["config"],
         ["config", "exclude"],
         ["doctor"],
+        ["cat", "@", "a.txt"],
+        ["blame", "a.txt"],
         ["checkpoint", "-m", "mine"],
         ["label", "@", "another"],
         ["rewind", "turn:1", "--files", "--dry-run"],
@@ -169,8 +171,6 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         "search": ["search", "one"],
         "show": ["show", "turn:1"],
         "diff": ["diff", "turn:1"],
-        "cat": ["cat", "@", "a.txt"],
-        "blame": ["blame", "a.txt"],
         "compare": ["compare", "turn:1", "turn:2"],
         "completion": ["completion", "bash"],
     }

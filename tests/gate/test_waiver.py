@@ -41,6 +41,21 @@ def test_a_word_at_the_terminal_lets_a_person_go_on(cli: Cli, host: Host) -> Non
     assert typed(cli, *FORGET, word="person").status == 0
 
 
+def test_so_does_it_where_not_all_is_shown_to_a_model(cli: Cli, host: Host, tmp_path: Path) -> None:
+    (cli.directory / ".env").write_text("the secret")
+    cli.ok("checkpoint", "--label", "here")
+    (tmp_path / "other").mkdir()
+    other = Cli(tmp_path / "other")
+    other.ok("checkpoint", "-m", "the secret")
+    for at, words in ((cli, ("cat", "here", ".env")), (other, ("log",))):
+        assert at.run(*words, env=VARIABLES).status == 13
+        refused = typed(at, *words, word="yes")
+        assert refused.status == 13
+        assert "the secret" not in refused.screen
+        assert "the secret" in typed(at, *words, word="person").screen
+    assert "type person" not in at_a_terminal(cli, "log", env=VARIABLES).screen
+
+
 def test_without_a_terminal_nobody_is_asked(cli: Cli, host: Host) -> None:
     said = cli.run(*FORGET, stdin=b"person\n", env=VARIABLES)
     assert said.status == 13

@@ -95,7 +95,9 @@ class Carrying(Reverts):
             place = self.current_place()
             return ops.branches.BranchEnd(name, tree, self.find(place or NEWEST))
         point = self._ask(lambda ledger: ops.branches.forked_into(store, ledger, real))
-        with type(self).open(name, environ=self._context.environ) as there:
+        with type(self).open(
+            name, environ=self._context.environ, asker=self._asker, bounded=bool(self._model)
+        ) as there:
             tree = ops.diff.present_tree(there._context)
             with self._context.locked() as locked:
                 ops.carry.take_over(locked, there._context.store, tree)

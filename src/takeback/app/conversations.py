@@ -23,7 +23,7 @@ class Conversations(Browsing):
 
     def conversation(self, checkpoint: CheckpointLike) -> bytes:
         """Returns the conversation at a checkpoint, in the agent's own format."""
-        found = self.find(checkpoint)
+        found = self._told_here(checkpoint)
         newest = self._newest_conversation(found)
         adapter = adapter_of(found.agent or "")
         return ops.child.history_at(self._context, adapter, found, newest)
@@ -44,7 +44,7 @@ class Conversations(Browsing):
         """
         from takeback.ops import messages
 
-        found = self.find(checkpoint)
+        found = self._told_here(checkpoint)
         told = self._ask(lambda ledger: messages.last_told(ledger, found))
         offset = max(0, offset)
         if self._pages is None:
@@ -58,11 +58,22 @@ class Conversations(Browsing):
         """Returns what ``messages`` does, if the conversation need not be read for it."""
         from takeback.ops import messages
 
-        found = self.find(checkpoint)
+        found = self._told_here(checkpoint)
         told = self._ask(lambda ledger: messages.last_told(ledger, found))
         if self._pages is None:
             return None
         return self._pages.at_hand(self._source(found, told), offset=max(0, offset), limit=limit)
+
+    def _told_here(self, checkpoint: CheckpointLike) -> Checkpoint:
+        """Returns a checkpoint; raises Refused for a model if a model told of its session.
+
+        It may have named the conversation of another workspace as that session's.
+        """
+        found = self.find(checkpoint)
+        if found.below is not None:
+            what, why = f"what was said in {found.session}", f"a tool of {found.below} told of it"
+            self.refuse_to_show(what, why)
+        return found
 
     def _source(self, place: Checkpoint, told: Checkpoint | None) -> Source:
         newest = None if told is None else self._newest_conversation(told)

@@ -22,6 +22,7 @@ class FileHistory(Reading):
     def blame(self, path: str | bytes, checkpoint: CheckpointLike | None = None) -> Blame:
         """Returns who wrote each line of a file, as it is now or at a checkpoint."""
         inside = self.path(path)
+        self.refuse_hidden(inside)
         found = None if checkpoint is None else self.find_kept(checkpoint)
         tree = ops.diff.present_tree(self._context) if found is None else found.tree
         state = ops.blame.State(tree, found)
@@ -41,4 +42,4 @@ class FileHistory(Reading):
         named = self._known_paths(paths, old, new)
         steps = tuple(step.limited_to(named) for step in shown.steps)
         limited = shown.replace(entry=shown.entry.limited_to(named), steps=steps)
-        return limited, ops.diff.patch(self._context, between, named, color=color)
+        return limited, self._patch(between, named, color=color)

@@ -7,7 +7,7 @@ import os
 from takeback import config, ops
 from takeback.app.border import guarded
 from takeback.errors import Option, UsageError
-from takeback.gate.asker import refuse_inside
+from takeback.gate.asker import refuse_inside, refuse_look, who
 from takeback.model.path_text import to_text
 from takeback.paths import takeback_home
 from takeback.ports import SilentReporter
@@ -43,7 +43,8 @@ class GoneWorkspace:
     def at(cls, path: str, name: str | None, environ: Mapping[str, str]) -> Self | None:
         """Opens the store of a directory that is gone; None if it is there, or was never known.
 
-        ``name`` is the id of the store, where there are several. Raises UsageError.
+        ``name`` is the id of the store, where there are several. Raises UsageError, and Refused for
+        a model of another workspace.
         """
         root = os.path.abspath(os.fsencode(path))
         if os.path.isdir(root):
@@ -59,6 +60,8 @@ class GoneWorkspace:
                 f"there are {len(known)} stores of {to_text(root)}",
                 hint=("say which: ", Option("--earlier", "ID"), f", which is {names}"),
             )
+        if known:
+            refuse_look(who(environ), known[0])
         return cls(known[0], environ) if known else None
 
     def status(self) -> Status:

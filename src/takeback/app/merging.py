@@ -60,6 +60,8 @@ class Merging(FileHistory):
 
     def text_change(self, change: Change) -> TextChange | None:
         """Returns the lines that differ, with the hunks; None if there are none to pick from."""
+        if self.hides(change.path):
+            return None
         return ops.picking.text_of(self._context.store, change)
 
     def _since(self, turn: Turn, target: Checkpoint) -> NamedTurn:

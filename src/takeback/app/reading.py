@@ -14,6 +14,7 @@ from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger.sessions import open_turns
 from takeback.model.comparison import Between
 from takeback.model.naming import is_whole_turn
+from takeback.model.path_text import to_text
 from takeback.model.turn import SHELL
 from takeback.paths import takeback_home, user_home
 from takeback.store.operations import known_here
@@ -147,18 +148,20 @@ class Reading(Conversations):
         try:
             inside = self.path(path)
         except UsageError:
-            outside = self._outside(path)
-            return ops.cat.cat_outside(self._context, found, outside)
+            return self._cat_outside(found, path)
+        self.refuse_hidden(inside)
         try:
             return ops.cat.cat(self._context, found, inside)
         except NoSuchCheckpoint:
             if not self._leads_outside(path):
                 raise
-            outside = self._outside(path)
-            return ops.cat.cat_outside(self._context, found, outside)
+            return self._cat_outside(found, path)
 
-    def _outside(self, path: str | bytes) -> bytes:
-        return os.path.normpath(os.path.join(self._base, os.fsencode(path)))
+    def _cat_outside(self, found: Checkpoint, path: str | bytes) -> bytes:
+        """Returns the bytes of a file that a tool changed outside: for the person alone."""
+        outside = os.path.normpath(os.path.join(self._base, os.fsencode(path)))
+        self.refuse_to_show(to_text(outside), "it is outside the workspace")
+        return ops.cat.cat_outside(self._context, found, outside)
 
     def _leads_outside(self, path: str | bytes) -> bool:
         """Tells whether a path below the root goes through a link to somewhere else."""
@@ -181,7 +184,7 @@ class Reading(Conversations):
         From ``turn:3`` to ``turn:3.end`` it is what the turn did, not what others did meanwhile.
         """
         between, scope = self._compared(old, new, paths, of_turn=False)
-        return ops.diff.patch(self._context, between, scope, color=color)
+        return self._patch(between, scope, color=color)
 
     def changes_and_diff(
         self,
@@ -198,7 +201,12 @@ class Reading(Conversations):
         """
         between, scope = self._compared(old, new, paths, of_turn=of_turn)
         changes = ops.diff.changes(self._context, between, scope)
-        return changes, ops.diff.patch(self._context, between, scope, color=color)
+        return changes, self._patch(between, scope, color=color)
+
+    def _patch(self, between: Between, paths: tuple[bytes, ...], *, color: bool) -> bytes:
+        """Returns a diff, without what is in files that are not for who looks."""
+        hides = self.hides if self._model else None
+        return ops.diff.patch(self._context, between, paths, hides=hides, color=color)
 
     def _compared(
         self,
@@ -227,6 +235,7 @@ class Reading(Conversations):
 
     def file_diff(self, between: Between, path: bytes) -> FileDiff:
         """Returns one path in two states; ``path`` is relative to the root, as in ``changes``."""
+        self.refuse_hidden(path)
         return ops.preview.file_diff(self._context, between, path)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
@@ -328,8 +337,15 @@ class Reading(Conversations):
         """
         if not all(words) or not words:
             raise UsageError("there is nothing to look for", hint=(Command("search", "TEXT"),))
-        look = ops.search.search_contents if content else ops.search.search
-        return self._ask(lambda ledger: look(self._context, ledger, words, limit=limit))
+        if not content:
+            return self._ask(
+                lambda ledger: ops.search.search(self._context, ledger, words, limit=limit)
+            )
+        return self._ask(
+            lambda ledger: ops.search.search_contents(
+                self._context, ledger, words, limit=limit, hides=self.hides
+            )
+        )
 
     def known_sessions(self) -> list[Session]:
         """Returns every session, including that of checkpoints made by hand."""

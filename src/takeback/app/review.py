@@ -58,4 +58,5 @@ class Reviewing(Space):
 
     def content(self, path: bytes, entry: Entry | None) -> bytes:
         """Returns the bytes of one side of a change that ``review`` gave."""
+        self.refuse_hidden(path)
         return ops.review.content(self._context.store, path, entry)

@@ -14,6 +14,7 @@ from takeback.adapters import message_reader
 from takeback.errors import Command
 from takeback.model.ages import ago
 from takeback.model.message import ASSISTANT, TOOL, USER
+from takeback.model.session import TranscriptPart
 from takeback.ops.finding import BROKEN, OFFER, Finding
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def unheard_since(
 def _last_said(agent: str, path: str, heard: float, *, working: bool) -> tuple[bool, float | None]:
     """Returns whether the end of a transcript says when, and when something unheard was said."""
     reader = message_reader(agent)
-    tail = ops.transcript.read_tail(path, _TAIL) if reader is not None else None
+    tail = ops.transcript.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
     if len(tail or b"") == _TAIL:
         tail = (tail or b"").partition(b"\n")[2]
     timed, asked, last = False, False, None

@@ -178,6 +178,8 @@ class Space(Bisects):
         """Returns the workspaces of the user whose directory is gone, or was moved."""
         from takeback.app.gone import gone_workspaces
 
+        if self._model:
+            return []
         return gone_workspaces(self._context.environ)
 
     def _upkeep(self) -> Upkeep:

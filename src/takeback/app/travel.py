@@ -156,8 +156,11 @@ class Travel(Merging):
         return ops.request.Request(goal, scope, facts=self._facts(target))
 
     def _announced(self, made: Plan) -> Plan:
-        """Adds what has to be said about a plan here: nothing if the store is our own."""
-        return made
+        """Returns a plan as it is shown here: without the lines that are not for who looks."""
+        if not self._model:
+            return made
+        shown = (one.replace(hunks=()) if self.hides(one.path) else one for one in made.conflicts)
+        return made.replace(conflicts=tuple(shown))
 
     def _with_conversation(self, made: Plan, scope: ScopeKind) -> Plan:
         """Completes a plan with what happens to the conversation."""

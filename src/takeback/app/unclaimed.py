@@ -8,6 +8,7 @@ from takeback import ops
 from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
 from takeback.errors import Command, NoSuchCheckpoint, TakebackError, WhichSession
+from takeback.gate.asker import refuse_look, who
 from takeback.model.naming import NEWEST, needs_session
 from takeback.ops.open import open_store
 from takeback.ports import SilentReporter
@@ -50,6 +51,7 @@ class Unclaimed(Engine):
         """Opens the directory with that store; ``warning`` is what its plans say about it."""
         environ = os.environ if environ is None else environ
         location = location_of(path, environ).replace(directory=of.directory, identity=None)
+        refuse_look(who(environ), location)
         found = cls._on(
             Store.open(location, environ),
             environ,
@@ -67,6 +69,7 @@ class Unclaimed(Engine):
 
     def _announced(self, made: Plan) -> Plan:
         """Says in a plan that carrying it out takes the store over."""
+        made = super()._announced(made)
         return made if self._claimed else made.replace(warnings=(self.warning, *made.warnings))
 
     def _make_ours(self, plan: Callable[[], Plan]) -> None:

@@ -6,7 +6,13 @@ import os
 
 from takeback import adapters, config, ops
 from takeback.app.border import guarded
-from takeback.errors import LedgerUnwritable, SettingsUnknown, TakebackError, UsageError
+from takeback.errors import (
+    LedgerUnwritable,
+    Refused,
+    SettingsUnknown,
+    TakebackError,
+    UsageError,
+)
 from takeback.model.path_text import FromRoot, to_text
 from takeback.model.session import ITSELF
 from takeback.ops.context import Context
@@ -63,6 +69,8 @@ class OpenWorkspace:
     """What all parts of the API build on: opening, closing, naming things."""
 
     _asker = ITSELF
+    _model = ""
+    """Says which model looks, if one does: it is not shown all."""
 
     def __init__(self, context: Context, settings: config.Settings) -> None:
         self._context = context
@@ -87,22 +95,28 @@ class OpenWorkspace:
         holder: str = "python",
         asker: Asker = ITSELF,
         bounded: bool = False,
+        by_model: bool = False,
     ) -> Self:
         """Opens the workspace that ``path`` is in; raises NotAWorkspace.
 
         Its store is created if there is none, unless ``create`` is false. ``asker`` is who asks
-        for what is done, and if that is ``bounded``, Refused is raised for a model of another one.
+        for what is done, and if that is ``bounded``, Refused is raised for a model of another one,
+        and one of this one is not shown what is the person's alone. ``by_model`` says that nobody
+        else looks, whatever is known of it.
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
         location = location_of(path, environ)
+        model = f"this was asked for through takeback {holder}" if by_model else ""
         if bounded:
             from takeback.gate import asker as gate
 
-            gate.refuse_look(gate.who(environ, asker), location)
+            asking = gate.who(environ, asker)
+            gate.refuse_look(asking, location)
+            model = model if asking.is_person else asking.sentence()
         store = open_store(location, environ, reporter, create=create)
         opened = cls._on(store, environ, reporter, clock=clock, holder=holder)
-        opened._asker = asker
+        opened._asker, opened._model = asker, model
         opened._base = os.path.abspath(os.fsencode(path))
         return opened
 
@@ -117,7 +131,7 @@ class OpenWorkspace:
             reporter=known.reporter,
             holder=known.holder,
         )
-        opened._asker = self._asker
+        opened._asker, opened._model = self._asker, self._model
         return opened
 
     @classmethod
@@ -184,9 +198,35 @@ class OpenWorkspace:
         """Where relative paths start: the directory that it was opened with."""
         return os.fsdecode(self._base)
 
+    def hides(self, path: bytes) -> bool:
+        """Tells whether what is in a file is not for who looks: a model sees no secret."""
+        if not self._model:
+            return False
+        from takeback.model.sensitive import is_sensitive
+
+        return is_sensitive(os.path.join(self.root, path))
+
+    def refuse_to_show(self, what: str, why: str) -> None:
+        """Raises Refused for what is the person's alone, if a model looks."""
+        if self._model:
+            raise Refused(
+                f"{what} is not shown to a model, as {why}: {self._model}",
+                hint="it is for the person",
+            )
+
+    def refuse_hidden(self, path: bytes) -> None:
+        """Raises Refused if what is in a file is not for who looks."""
+        if self.hides(path):
+            self.refuse_to_show(to_text(path), "its name speaks of a secret")
+
     @property
     def earlier_stores(self) -> tuple[Earlier, ...]:
-        """What was kept for this path before the directory that is there now, newest first."""
+        """What was kept for this path before the directory that is there now, newest first.
+
+        That was another workspace: nothing of it is for a model of this one.
+        """
+        if self._model:
+            return ()
         return ops.earlier.earlier(self._context.store.location, self._context.environ)
 
     @property

@@ -7,13 +7,14 @@ import sys
 
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, ask, choose, is_terminal
-from takeback.errors import NoSuchCheckpoint, NotAWorkspace, UsageError, WhichSession
+from takeback.errors import NoSuchCheckpoint, NotAWorkspace, Refused, UsageError, WhichSession
 from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.model.naming import TURN, is_place, split_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
+    from takeback.gate.asker import Who
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.timeline import Candidate
     from takeback.ops.turn_names import NamedTurn
@@ -63,10 +64,18 @@ class Call:
         """Opens the workspace; with ``note`` an interrupted operation is mentioned."""
         from takeback.app.engine import Engine
 
-        try:
-            opened = Engine.open(
+        def opening() -> Engine:
+            return Engine.open(
                 path, create=create, reporter=self.reporter(), holder=verb, bounded=True
             )
+
+        try:
+            try:
+                opened = opening()
+            except Refused:
+                if not self._waives(self._asking()):
+                    raise
+                opened = opening()
         except NotAWorkspace as error:
             from takeback.cli.earlier import no_checkpoints
 
@@ -142,18 +151,28 @@ class Call:
         check_settings(os.environ, os.path.realpath(b"."), typed=True)
         if FROM_INSIDE[verb] == ALLOWED or self.dry_run:
             return
+        from takeback.gate.asker import refuse_final
+
+        asking = self._asking()
+        if not self._waives(asking) and FROM_INSIDE[verb] == REFUSED:
+            refuse_final(verb, asking)
+
+    def _asking(self) -> Who:
+        from takeback.gate.asker import who
+
+        return who(os.environ)
+
+    def _waives(self, asking: Who) -> bool:
+        """Asks whoever is taken for a model, if it may be a person who types at a terminal."""
         from takeback.gate import asker
 
-        asking = asker.who(os.environ)
-        if not asking.is_person and self.can_ask and asker.may_waive(asking):
-            said = ask(
-                f"Really? {asking.sentence()}.\nIf you typed this yourself, type {_PERSON}: "
-            )
-            if said == _PERSON:
-                asker.waive()
-                return
-        if FROM_INSIDE[verb] == REFUSED:
-            asker.refuse_final(verb, asking)
+        if asking.is_person or not self.can_ask or not asker.may_waive(asking):
+            return False
+        question = f"Really? {asking.sentence()}.\nIf you typed this yourself, type {_PERSON}: "
+        if ask(question) != _PERSON:
+            return False
+        asker.waive()
+        return True
 
     def verb_meant(self) -> str:
         """Returns the command that is meant where none is named."""

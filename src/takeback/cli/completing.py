@@ -165,8 +165,10 @@ def settings(context: click.Context, parameter: click.Parameter, incomplete: str
 def workspaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offers the directories for which something is kept."""
     from takeback.app.engine import Engine
+    from takeback.gate import asker
 
-    known = Engine.workspaces()
+    asking = asker.who(os.environ)
+    known = (one for one in Engine.workspaces() if asking.works_in(one.store))
     return _items([(os.fsdecode(one.root), "") for one in known], incomplete)
 
 

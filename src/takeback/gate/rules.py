@@ -25,8 +25,8 @@ FROM_INSIDE = {
     "search": ALLOWED,
     "show": ALLOWED,
     "diff": ALLOWED,
-    "cat": ALLOWED,
-    "blame": ALLOWED,
+    "cat": TOLD_APART,  # not a secret, nothing outside
+    "blame": TOLD_APART,  # as cat
     "compare": ALLOWED,
     "rewind": TOLD_APART,  # the setting agent_may_rewind allows it, and undo and redo
     "revert": TOLD_APART,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback._version import __version__
 from takeback.app.border import bug
 from takeback.app.engine import Engine
+from takeback.app.polled_reporter import PolledReporter
 from takeback.errors import TakebackError
 from takeback.mcp.tools import TOOLS, Tool
 from takeback.model import json_text, schemas
@@ -103,8 +104,17 @@ class McpServer:
             return _said(bug(error).message, failed=True)
 
     def _done(self, tool: Tool, given: Document) -> str:
-        with Engine.open(self._directory, create=tool.adds, holder="mcp", bounded=True) as tb:
-            return tool.answer(tb, given)
+        reporter = PolledReporter()
+        with Engine.open(
+            self._directory,
+            create=tool.adds,
+            reporter=reporter,
+            holder="mcp",
+            bounded=True,
+            by_model=True,
+        ) as tb:
+            answer = tool.answer(tb, given)
+        return "\n".join([answer, *(f"[{note}]" for note in reporter.take_notes())])
 
 
 def _said(text: str, *, failed: bool = False) -> Document:

@@ -84,9 +84,7 @@ def _diff(tb: Engine, given: Document) -> str:
 
 
 def _cat(tb: Engine, given: Document) -> str:
-    path = given["path"]
-    tb.path(path)  # what tools changed outside the workspace is the person's alone
-    data = tb.cat(_meant(tb, given), path)
+    data = tb.cat(_meant(tb, given), given["path"])
     if b"\0" in data:
         return f"no text: {count(len(data), 'byte')}"
     return _bounded(shown_lines(data))

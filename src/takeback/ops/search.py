@@ -13,12 +13,13 @@ from takeback.errors import Expired, StoreDamaged
 from takeback.git.objects import is_tree
 from takeback.ledger import sessions as questions
 from takeback.model.change import ADDED
+from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.store import trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
@@ -112,18 +113,28 @@ def _holds(context: Context, place: Checkpoint, path: bytes) -> bool:
 
 
 def search_contents(
-    context: Context, ledger: Ledger, words: Sequence[str], *, limit: int = -1
+    context: Context,
+    ledger: Ledger,
+    words: Sequence[str],
+    *,
+    limit: int = -1,
+    hides: Callable[[bytes], bool],
 ) -> list[Found]:
     """Returns the files of snapshots that have a line with all words, newest first.
 
     Each version of a file is read once, and the newest checkpoint that holds it is the answer.
-    Larger files, and what is left when time or bytes run out, are reported to the reporter.
+    Larger files, what ``hides`` names, and what is left when time or bytes run out, are reported to
+    the reporter.
     """
-    return _Contents(context, [word.casefold() for word in words]).search(ledger, limit)
+    return _Contents(context, [word.casefold() for word in words], hides).search(ledger, limit)
 
 
 class _Contents:
-    def __init__(self, context: Context, words: Sequence[str]) -> None:
+    def __init__(
+        self, context: Context, words: Sequence[str], hides: Callable[[bytes], bool]
+    ) -> None:
+        self._hides = hides
+        self._hidden: set[bytes] = set()
         self._store = context.store
         self._reporter = context.reporter
         self._words = words
@@ -132,6 +143,13 @@ class _Contents:
         self._end = time.monotonic() + _SECONDS
 
     def search(self, ledger: Ledger, limit: int) -> list[Found]:
+        found = self._found(ledger, limit)
+        if self._hidden:
+            names = ", ".join(map(to_text, sorted(self._hidden)))
+            self._reporter.note(f"not searched for a model, as they speak of secrets: {names}")
+        return found
+
+    def _found(self, ledger: Ledger, limit: int) -> list[Found]:
         found: list[Found] = []
         for checkpoint in ledger.checkpoints():
             for path, oid in self._versions(checkpoint):
@@ -164,7 +182,9 @@ class _Contents:
                 self._passed_over += 1
                 continue
             for mode, name, oid in entries:
-                if is_tree(mode):
+                if self._hides(prefix + name + b"/" * is_tree(mode)):
+                    self._hidden.add(prefix + name)
+                elif is_tree(mode):
                     waiting.append((prefix + name + b"/", oid))
                 elif mode != _LINK and oid not in self._seen:
                     self._seen.add(oid)

@@ -60,7 +60,8 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
             color = output.paint.on and not on_terminal
             changes, patch = tb.changes_and_diff(a, b, paths, color=color, of_turn=of_turn)
             for path in (change.path for change in changes if is_sensitive(change.path)):
-                output.note(f"{shown_file(path)}: be careful where you show its content")
+                if not tb.hides(path):
+                    output.note(f"{shown_file(path)}: be careful where you show its content")
             if on_terminal:  # coloured here: any other terminal codes are the file's own
                 with paged(call, tb):
                     output.lines(patch_lines(patch, output.paint))
