@@ -25,9 +25,11 @@ from takeback.model.retention import (
     Stored,
     Verdict,
     decide,
+    never_dropped,
 )
 
 NOW = 1000 * DAY
+MIB = 1 << 20
 NONE = Bounds(max_bytes=0, max_age=0, max_snapshots=0, keep_newest=0)
 
 
@@ -209,3 +211,124 @@ def test_pins_stay_turns_are_whole_and_bounds_hold(
         pinned = {one.snapshot for one in stored if one.id in found.pinned}
         assert not count or len({one.snapshot for one in left} - pinned) <= count
     assert not set(judged(left, bounds).dropped) & set(found.pinned)
+
+
+class History:
+    """Turns one after the other, each leaving what it is told to; files are named by numbers."""
+
+    def __init__(self) -> None:
+        self.stored: list[Stored] = []
+        self._holds: dict[str, frozenset[int]] = {"": frozenset()}
+        self._sizes: dict[int, int] = {}
+        self._at = frozenset[int]()
+        self.turn = 0
+        self._doing: tuple[SessionId, int] | None = None
+
+    def add(self, kind: str, *, size: int = 0, keep: bool = True, **more: object) -> None:
+        """Makes a checkpoint after so many KB came, in place of the newest if it is not kept."""
+        name = f"{len(self.stored)}"
+        if size:
+            number = len(self._sizes)
+            self._sizes[number] = size << 10
+            self._at = (self._at if keep else frozenset(sorted(self._at)[:-1])) | {number}
+        self._holds[name] = self._at
+        made = checkpoint(
+            name, 0, kind=kind, sequence=len(self.stored) + 1, doing=self._doing, **more
+        )
+        self.stored.append(made.replace(time=NOW - 3600 + len(self.stored)))
+
+    def begin(self) -> None:
+        self.turn += 1
+        self._doing = (SessionId("s"), self.turn)
+        self.add("prompt", turn=self.turn)
+
+    def end(self) -> None:
+        self.add("turn end", turn=self.turn)
+        self._doing = None
+
+    def clear(self) -> None:
+        """All that is there goes; the next checkpoint finds it."""
+        self._at = frozenset()
+
+    def weigh(self, left: Iterable[Stored]) -> int:
+        found = frozenset[int]().union(*(self._holds[one.id] for one in left))
+        return sum(self._sizes[number] for number in found)
+
+    def exceed(self, left: Iterable[Stored], part: int) -> dict[tuple[SessionId, int], int]:
+        owners: dict[int, tuple[SessionId, int] | None] = {}
+        for one in self.stored:
+            first = one.kind == "prompt" and one.doing == (one.session, one.turn)
+            for number in self._holds[one.id]:
+                owners.setdefault(number, None if first else one.doing)
+        sizes: dict[tuple[SessionId, int], int] = {}
+        for number in frozenset[int]().union(*(self._holds[one.id] for one in left)):
+            owner = owners[number]
+            if owner is not None:
+                sizes[owner] = sizes.get(owner, 0) + self._sizes[number]
+        return {owner: size - part for owner, size in sizes.items() if size > part}
+
+    def judged(self, bounds: Bounds) -> Verdict:
+        return decide(
+            self.stored,
+            bounds,
+            now=NOW,
+            weigh=self.weigh,
+            exceed=lambda left: self.exceed(left, bounds.part),
+        )
+
+
+small = st.lists(st.tuples(st.integers(0, 250), st.booleans()), max_size=4)
+doings = st.lists(
+    st.tuples(
+        st.sampled_from(["round", "manual", "labelled", "invented", "steer"]),
+        st.integers(0, 60_000),
+        st.booleans(),
+    ),
+    max_size=12,
+)
+
+
+@given(st.lists(small, max_size=8), st.lists(doings, min_size=1, max_size=4), st.data())
+def test_however_much_turns_add_nothing_of_before_goes_for_it(
+    before: list[list[tuple[int, bool]]],
+    floods: list[list[tuple[str, int, bool]]],
+    data: st.DataObject,
+) -> None:
+    history = History()
+    for turn_of in before:
+        history.begin()
+        for size, keep in turn_of:
+            history.add("round", size=size, keep=keep, turn=history.turn)
+        history.end()
+        if data.draw(st.booleans()):
+            history.add("manual", size=100)
+    old, weight = {one.id for one in history.stored}, history.weigh(history.stored)
+    for flood in floods:
+        history.begin()
+        for number, (what, size, keep) in enumerate(flood):
+            if what == "invented":  # a session of the model's own making, with turns of its own
+                turn = 100 * history.turn + number
+                history.add("prompt", session="x", turn=turn)
+                history.add("turn end", size=size, keep=keep, session="x", turn=turn)
+            elif what in ("manual", "labelled"):
+                history.add("manual", size=size, keep=keep, labelled=what == "labelled")
+            else:
+                history.add(what, size=size, keep=keep, turn=history.turn)
+        if data.draw(st.booleans()):
+            history.end()
+        if data.draw(st.booleans()):
+            history.clear()
+    history.stored[-1] = history.stored[-1].replace(here=True)
+    bounds = NONE.replace(
+        max_bytes=weight + len(floods) * MIB * 11 // 10,
+        keep_newest=data.draw(st.integers(0, 4)),
+        thin=data.draw(st.booleans()),
+    )
+    assert bounds.part == MIB
+    found = history.judged(bounds)
+    assert not found.dropped.keys() & (old | found.pinned.keys())
+    left = [one for one in history.stored if one.id not in found.dropped]
+    never = never_dropped(history.stored, bounds, now=NOW)
+    staying = [one for one in history.stored if one.id in never]
+    beside = sum(history.exceed(staying, bounds.part).values())
+    assert history.weigh(left) <= bounds.max_bytes + beside

@@ -8,16 +8,25 @@ much, old turns are thinned before any is dropped:
                         └── only when there are too many, or they are too large
 
 A turn is the unit: the checkpoint before it and that after it stay or go together, so what it
-changed can be told as long as it is there. Those in its middle go first. Never dropped: what is
-pinned (a label, the newest turns, undo snapshots within their grace, a running turn, the newest
-checkpoint of all, and of each session that is not too old itself).
+changed can be told as long as it is there. Those in its middle go first, those too that somebody
+made by hand while it ran. Never dropped: what is pinned (a label, the newest turns, undo snapshots
+within their grace, a running turn, the newest checkpoint of all, and of each session that is not
+too old itself).
+
+How much one turn adds is in the hands of its model. So each has a part of the bounds, and what it
+added beyond that goes before anything else does: its middles, then it with what came after and
+still holds it. What cannot go, as it is pinned, is left out of the sum: nothing goes for it.
+
+    before ── T ───────────────── after ── now
+              │ middles │ T and after, as far as they hold what T added
+                                           └── pinned: beside the bound, and said
 """
 
 from __future__ import annotations
 
-from takeback.model.checkpoint import UNDO
+from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.ids import CheckpointId, SessionId
-from takeback.model.turn import ROUND, STEER
+from takeback.model.turn import PROMPT, ROUND, STEER
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -27,11 +36,21 @@ if TYPE_CHECKING:
     Weigh = Callable[[Iterable["Stored"]], int]
     """Returns how many bytes the files of some checkpoints take, in all."""
     Unit = list["Stored"]
+    Doing = tuple[SessionId, int]
+    """A turn, as far as it is what something was done in: its session and its number."""
+    Exceed = Callable[[Iterable["Stored"]], Mapping[Doing, int]]
+    """Returns by how much turns have added more to some checkpoints than their part."""
+    Beyond = Callable[[], Mapping[Doing, int]]
+    Fits = Callable[[Doing], bool]
 
 DAY = 86_400.0
 _HOUR = 3_600.0
 _ALL_FOR = 2 * DAY
 _HOURLY_FOR = 9 * DAY
+_PARTS = 20
+_LEAST = 1 << 20
+_FEW = 2
+"""The part of a bound that one turn may fill, and the bytes and snapshots that are never many."""
 
 LABELLED = "labelled"
 NEWEST = "among the newest"
@@ -41,6 +60,7 @@ TIP = "the newest of its session"
 HERE = "the newest of all"
 
 TOO_OLD = "too old"
+EXCESS = "more than its turn's part"
 IN_BETWEEN = "within a turn that is thinned"
 THINNED = "thinned"
 TOO_MANY = "too many"
@@ -52,8 +72,8 @@ class Stored(Value):
     """A checkpoint that has its files, as far as retention asks.
 
     ``line`` is the session that its own one descends from; ``turn`` numbers the turn that it
-    belongs to, None for one that stands alone. ``newest`` is that of a session, ``here`` that of
-    all.
+    belongs to, None for one that stands alone. ``doing`` is the turn that ran when it was made; of
+    several at once the one that began first. ``newest`` is that of a session, ``here`` that of all.
     """
 
     id: CheckpointId
@@ -64,6 +84,7 @@ class Stored(Value):
     sequence: int
     snapshot: str
     turn: int | None = None
+    doing: Doing | None = None
     labelled: bool = False
     running: bool = False
     newest: bool = False
@@ -84,6 +105,11 @@ class Bounds(Value):
     grace: float = 7 * DAY
     """Seconds for which what was dropped can be brought back."""
 
+    @property
+    def part(self) -> int:
+        """So many bytes one turn may add like any other; see above."""
+        return max(_LEAST, self.max_bytes // _PARTS)
+
 
 class Verdict(Value):
     """What becomes of the stored: why each pinned one stays and each dropped one goes."""
@@ -92,10 +118,22 @@ class Verdict(Value):
     dropped: dict[CheckpointId, str]
 
 
-def decide(stored: Sequence[Stored], bounds: Bounds, *, now: float, weigh: Weigh) -> Verdict:
+def _nothing(left: Iterable[Stored]) -> Mapping[Doing, int]:
+    return {}
+
+
+def decide(
+    stored: Sequence[Stored],
+    bounds: Bounds,
+    *,
+    now: float,
+    weigh: Weigh,
+    exceed: Exceed = _nothing,
+) -> Verdict:
     """Says what stays and what goes; ``weigh`` is asked only where bytes are bounded."""
-    sweep = _Sweep(stored, bounds, now, weigh)
+    sweep = _Sweep(stored, bounds, now, weigh, exceed)
     sweep.drop_old()
+    sweep.drop_excess()
     if bounds.thin:
         for thin in (
             sweep.drop_in_between,
@@ -115,22 +153,18 @@ def drop_named(
 ) -> Verdict:
     """Says what goes of what a person named: whole turns, unless they are really needed."""
     pins = _needed(stored, bounds.replace(keep_labelled=True), now)
-    wanted = [unit for unit in _units(stored) if any(one.id in named for one in unit)]
+    alone = [one.replace(doing=None) for one in stored]  # who names a turn does not mean these
+    wanted = [unit for unit in _units(alone) if any(one.id in named for one in unit)]
     free = [unit for unit in wanted if not any(one.id in pins for one in unit)]
     kept = {one.id: pins[one.id] for unit in wanted for one in unit if one.id in pins}
     return Verdict(kept, {one.id: NAMED for unit in free for one in unit})
 
 
-def with_their_turns(
-    stored: Iterable[Stored], pinned: Mapping[CheckpointId, str]
+def never_dropped(
+    stored: Sequence[Stored], bounds: Bounds, *, now: float
 ) -> dict[CheckpointId, str]:
-    """Returns pinned checkpoints with the other end of their turns: both stay."""
-    found = dict(pinned)
-    for unit in _units(stored):
-        why = next((pinned[one.id] for one in unit if one.id in pinned), None)
-        if why is not None:
-            found.update((one.id, why) for one in _ends(unit) if one.id not in found)
-    return found
+    """Returns what no sweep drops, and why; with it the other end of its turn, which stays too."""
+    return _Sweep(stored, bounds, now, lambda left: 0, _nothing).staying()
 
 
 def _needed(stored: Iterable[Stored], bounds: Bounds, now: float) -> dict[CheckpointId, str]:
@@ -151,13 +185,18 @@ def _needed(stored: Iterable[Stored], bounds: Bounds, now: float) -> dict[Checkp
 class _Sweep:
     """One decision on its way: what is pinned, and what was dropped so far."""
 
-    def __init__(self, stored: Sequence[Stored], bounds: Bounds, now: float, weigh: Weigh) -> None:
+    def __init__(
+        self, stored: Sequence[Stored], bounds: Bounds, now: float, weigh: Weigh, exceed: Exceed
+    ) -> None:
         self._stored = sorted(stored, key=lambda one: one.sequence)
         self._bounds = bounds
         self._now = now
         self._weigh = weigh
+        self._exceed = exceed
         self._units = _units(self._stored)
         self.pinned = self._pins()
+        self._beside: Mapping[Doing, int] = {}
+        """How much stays of what turns added beyond their part."""
         self.dropped: dict[CheckpointId, str] = {}
 
     def _pins(self) -> dict[CheckpointId, str]:
@@ -167,10 +206,21 @@ class _Sweep:
             if one.newest and not (bounds.max_age and one.time < self._now - bounds.max_age):
                 pinned.setdefault(one.id, TIP)
         for units in self._groups(self._units).values():
-            turns = [unit for unit in units if unit[0].kind != UNDO]
-            for unit in turns[max(0, len(turns) - bounds.keep_newest) :]:
-                pinned.update((one.id, NEWEST) for one in _ends(unit) if one.id not in pinned)
+            turns = [unit for unit in units if _core(unit) and unit[0].kind != UNDO]
+            for inner in (False, True):  # those within others push none of the others out
+                alike = [unit for unit in turns if _is_inner(unit) is inner]
+                for unit in alike[max(0, len(alike) - bounds.keep_newest) :]:
+                    pinned.update((one.id, NEWEST) for one in _ends(unit) if one.id not in pinned)
         return pinned
+
+    def staying(self) -> dict[CheckpointId, str]:
+        """Returns what is pinned, and both ends of its turns."""
+        found = dict(self.pinned)
+        for unit in self._units:
+            why = next((self.pinned[one.id] for one in _core(unit) if one.id in self.pinned), None)
+            if why is not None:
+                found.update((one.id, why) for one in _ends(unit) if one.id not in found)
+        return found
 
     def _groups(self, units: Iterable[Unit]) -> dict[SessionId | None, list[Unit]]:
         """Sorts units by line, or leaves them together, as the settings say."""
@@ -180,11 +230,14 @@ class _Sweep:
         return groups
 
     def _free(self) -> list[Unit]:
-        """Returns the units of which nothing is pinned and something is left, oldest first."""
+        """Returns the units of which nothing is pinned and something is left, oldest first.
+
+        What was made by hand in a turn and is pinned keeps itself, and not the turn.
+        """
         return [
             unit
             for unit in self._units
-            if not any(one.id in self.pinned for one in unit)
+            if not any(one.id in self.pinned for one in _core(unit))
             and any(one.id not in self.dropped for one in unit)
         ]
 
@@ -198,13 +251,18 @@ class _Sweep:
 
     def fits(self) -> bool:
         """Tells whether what is left is within all bounds."""
+        return self._fits_in_number() and self._fits_in_bytes(self._left(self._units))
+
+    def _fits_in_number(self) -> bool:
         most = self._bounds.max_snapshots
         groups = self._groups(self._units).values()
-        too_many = most and any(len(self._unpinned_snapshots(units)) > most for units in groups)
-        return not too_many and self._fits_in_bytes(self._left(self._units))
+        return not most or all(len(self._unpinned_snapshots(units)) <= most for units in groups)
 
-    def _fits_in_bytes(self, left: list[Stored]) -> bool:
-        return not self._bounds.max_bytes or self._weigh(left) <= self._bounds.max_bytes
+    def _fits_in_bytes(self, left: list[Stored], doing: Doing | None = None) -> bool:
+        """Tells whether the bytes fit beside what stays of turns, that of ``doing`` not counted."""
+        most = self._bounds.max_bytes
+        beside = sum(size for turn, size in self._beside.items() if turn != doing)
+        return not most or self._weigh(left) <= most + beside
 
     def _unpinned_snapshots(self, units: Iterable[Unit]) -> set[str]:
         pinned = {one.snapshot for one in self._stored if one.id in self.pinned}
@@ -217,6 +275,75 @@ class _Sweep:
             for unit in self._free():
                 if unit[-1].time < oldest:
                     self._drop(unit, TOO_OLD)
+
+    def drop_excess(self) -> None:
+        """Drops what a turn added beyond its part: its middles, then it and what came after it.
+
+        What stays of it is left out of the sum, but for that turn itself.
+        """
+        self._drop_beyond(self._too_many_of, lambda doing: self._fits_in_number(), worth=1)
+        if self._fits_in_bytes(self._left(self._units)):
+            return
+        staying = self.staying()
+        self._beside = self._exceed(one for one in self._stored if one.id in staying)
+        self._drop_beyond(
+            lambda: self._exceed(self._left(self._units)),
+            lambda doing: self._fits_in_bytes(self._left(self._units), doing),
+            worth=self._bounds.part // _PARTS,  # trees alone are not worth a turn
+        )
+
+    def _too_many_of(self) -> dict[Doing, int]:
+        """Returns how many snapshots turns have added beyond their part of ``max_snapshots``."""
+        found: dict[Doing, int] = {}
+        unpinned = self._unpinned_snapshots(self._units)
+        for one in self._stored:
+            if one.snapshot in unpinned:
+                unpinned.discard(one.snapshot)
+                was_there = one.kind == PROMPT and one.doing == (one.session, one.turn)
+                if one.doing is not None and not was_there:
+                    found[one.doing] = found.get(one.doing, 0) + 1
+        part = max(_FEW, self._bounds.max_snapshots // _PARTS)
+        return {doing: number - part for doing, number in found.items() if number > part}
+
+    def _drop_beyond(self, beyond: Beyond, fits: Fits, *, worth: int) -> None:
+        """Drops what is ``beyond`` the part of a turn until all fits, as far as it is about it.
+
+        The middles of the newest turn go first: nothing of before goes for them. Of whole turns
+        those that added most, and of several that added about as much the oldest; what came after
+        them goes only where it is ``worth`` so much.
+        """
+        began = {one.doing: one.sequence for one in reversed(self._stored)}
+        for doing in sorted(beyond(), key=lambda doing: -began[doing]):
+            if not fits(doing):
+                middles = (one for unit in self._units for one in _middle(unit))
+                self._drop((one for one in middles if one.doing == doing), EXCESS)
+        left = beyond()
+        for doing in sorted(left, key=lambda doing: (-left[doing].bit_length(), began[doing])):
+            if not fits(doing):
+                free = [unit for unit in self._free() if unit[0].sequence >= began[doing]]
+                self._drop_fewest(free, doing, beyond, fits, worth)
+
+    def _drop_fewest(
+        self, free: list[Unit], doing: Doing, beyond: Beyond, fits: Fits, worth: int
+    ) -> None:
+        """Drops the fewest of some units, oldest first, that end an excess, as far as they can."""
+        before = dict(self.dropped)
+
+        def left(number: int) -> int:
+            self.dropped = dict(before)
+            for unit in free[:number]:
+                self._drop(unit, EXCESS)
+            return 0 if fits(doing) else beyond().get(doing, 0)
+
+        few, many = 0, len(free)
+        most = left(many) + worth - 1
+        while few < many:
+            middle = (few + many) // 2
+            if left(middle) <= most:
+                many = middle
+            else:
+                few = middle + 1
+        left(many)
 
     def drop_in_between(self) -> None:
         """Drops what was kept in the middle of old turns; both ends of each stay."""
@@ -288,15 +415,34 @@ def _units(stored: Iterable[Stored]) -> list[Unit]:
     found: dict[object, list[Stored]] = {}
     for one in sorted(stored, key=lambda one: one.sequence):
         alone = one.turn is None or one.kind == UNDO
-        found.setdefault(one.id if alone else (one.session, one.turn), []).append(one)
+        turn = one.doing if _is_amid(one) else None if alone else (one.session, one.turn)
+        found.setdefault(turn or one.id, []).append(one)
     return sorted(found.values(), key=lambda unit: unit[-1].sequence)
 
 
+def _is_amid(one: Stored) -> bool:
+    """Tells whether a checkpoint was made by hand while a turn ran."""
+    return one.kind == MANUAL and one.doing is not None
+
+
+def _is_inner(unit: Unit) -> bool:
+    """Tells whether a turn began while another one ran: so can one that a model has invented."""
+    first = _core(unit)[0]
+    return first.doing not in (None, (first.session, first.turn))
+
+
+def _core(unit: Unit) -> list[Stored]:
+    """Returns a unit without what was made by hand while it ran."""
+    return [one for one in unit if not _is_amid(one)]
+
+
 def _middle(unit: Unit) -> list[Stored]:
-    """Returns what rounds and prompts within a turn made: neither end of it."""
-    return [one for one in unit[1:-1] if one.kind in (ROUND, STEER)]
+    """Returns what was made within a turn, by its rounds and prompts and by hand: no end of it."""
+    ends = {one.id for one in _ends(unit)}
+    return [one for one in unit if one.id not in ends]
 
 
 def _ends(unit: Unit) -> list[Stored]:
-    middle = _middle(unit)
-    return [one for one in unit if one not in middle]
+    core = _core(unit)
+    inner = {one.id for one in core[1:-1] if one.kind in (ROUND, STEER)}
+    return [one for one in core if one.id not in inner]

@@ -9,6 +9,7 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.operation import Pruned
 from takeback.model.retention import Stored
 from takeback.model.turn import IDLE
+from takeback.ops.additions import Doings
 from takeback.ops.processes import is_gone
 from takeback.ops.running import is_at_work
 from takeback.store.checkpoints import checkpoint_of
@@ -28,9 +29,9 @@ class Inventory:
     """What the refs lead to; ``look`` again under the lock sees what came since.
 
     ``checkpoints`` has all that read, those whose files have expired too; ``stored`` those that
-    have theirs; ``back`` says when some came back from the trash; ``unread`` are the sessions that
-    do not read whole, and are left alone. Raises StoreDamaged if a ref does not read: nobody knows
-    what it leads to.
+    have theirs; ``doings`` knows which turns ran when; ``back`` says when some came back from the
+    trash; ``unread`` are the sessions that do not read whole, and are left alone. Raises
+    StoreDamaged if a ref does not read: nobody knows what it leads to.
     """
 
     def __init__(self, store: Store, now: float, chains: Chains) -> None:
@@ -62,6 +63,8 @@ class Inventory:
         self._parents = {session: self.chains.parent(session) for session in self.by_session}
         lines = {session: self.chains.line(session) for session in self.by_session}
         running = {s: self._running_turn(found) for s, found in self.by_session.items()}
+        at_work = [session for session, turn in running.items() if turn is not None]
+        self.doings = Doings(self.by_session, at_work)
         last = max((one.sequence for one in self.checkpoints.values() if _has(one)), default=0)
         self.stored = [
             Stored(
@@ -73,6 +76,7 @@ class Inventory:
                 sequence=one.sequence,
                 snapshot=one.snapshot,
                 turn=one.turn,
+                doing=self.doings.at(one.machine, one.sequence),
                 labelled=one.id in labels,
                 running=one.kind != UNDO and running[session] == (one.turn or 0),
                 newest=one is found[-1],

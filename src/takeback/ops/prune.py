@@ -18,6 +18,7 @@ from takeback.model.ids import new_operation_id
 from takeback.model.operation import PRUNE, Pruned
 from takeback.model.retention import Verdict
 from takeback.model.value import Value
+from takeback.ops.additions import Additions
 from takeback.ops.failures import Translated
 from takeback.ops.inventory import Inventory
 from takeback.ops.save import BEFORE_TOOL
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from takeback.model.ids import CheckpointId, OperationId, SessionId
-    from takeback.model.retention import Stored
+    from takeback.model.retention import Doing, Stored
     from takeback.ops.upkeep import Upkeep
     from takeback.store.locked import Locked
     from takeback.store.records import Record
@@ -59,8 +60,10 @@ class Pruning(Value):
     ``dropped`` and ``pinned`` are checkpoints with the reason, ``sessions`` those that go whole,
     ``for_room`` those of them that go because files alone are not enough for ``max_bytes``, and
     ``forgotten`` the checkpoints of other sessions that go altogether for the same reason.
-    ``bytes`` come free when the trash is emptied. ``unread`` are sessions that do not read whole
-    and are left alone. ``operation`` is the line of the log, None if nothing was done.
+    ``bytes`` come free when the trash is emptied. ``beside`` are those that single turns have added
+    beyond their part and that cannot go: nothing goes for them. ``unread`` are sessions that do not
+    read whole and are left alone. ``operation`` is the line of the log, None if nothing was done;
+    ``earlier`` the line before it, where what turns had added beyond their part went by itself.
     """
 
     dropped: dict[CheckpointId, str]
@@ -70,8 +73,10 @@ class Pruning(Value):
     forgotten: tuple[CheckpointId, ...] = ()
     kept: int = 0
     bytes: int = 0
+    beside: int = 0
     unread: Mapping[SessionId, str] = {}
     operation: OperationId | None = None
+    earlier: OperationId | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -95,6 +100,9 @@ class Prune:
         self._found = Inventory(upkeep.store, self._now, self.stock.chains())
         self._shedding = Shedding(self._found, upkeep)
         self._rest = 0
+        self._said = 0
+        self._beside = 0
+        self._additions: Additions | None = None
         self._steps = Shed()
         self._bounds = upkeep.bounds.replace(max_bytes=self._room())
         self._verdict = self._decide()
@@ -108,16 +116,32 @@ class Prune:
         Also if a person said what is to go: then nothing has to be weighed, which is a walk through
         all that is kept, the trash too.
         """
-        most = self._upkeep.bounds.max_bytes
-        if not most or self.is_named or size_on_disk(self._upkeep.store).all <= most:
+        most, size = self._upkeep.bounds.max_bytes, size_on_disk(self._upkeep.store).all
+        if not most or self.is_named or size <= most:
             return 0
-        if self.is_by_settings:
+        self._said = said = self._beyond_in_conversations()
+        stored = self._found.stored
+        staying = retention.never_dropped(stored, self._upkeep.bounds, now=self._now)
+        self._beside = sum(self._exceed(one for one in stored if one.id in staying).values())
+        if self.is_by_settings and size - said - self._beside > most:
             self._steps = self._shedding.steps()
         records, scales = [*self._shedding.records_without(self._steps)], self._weighed()
-        spoken = [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
-        self._rest = self.stock.beside()
-        rest = self._rest + scales.records(records) + scales.weigh(spoken)
+        self._rest = self.stock.beside() - said
+        rest = self._rest + scales.records(records) + scales.weigh(_conversations(records))
         return max(1, self._upkeep.room_beside(rest))
+
+    def _beyond_in_conversations(self) -> int:
+        """Returns the bytes of conversations that single turns have added beyond their part."""
+        found = self._found
+        records = [
+            record for chain in found.chains.checkpoints.values() for record in chain.records
+        ]
+        part = self._upkeep.bounds.part
+        self._additions = Additions(records, found.doings, self._weighed(), part)
+        return sum(self._additions.beyond(_conversations(records)).values())
+
+    def _exceed(self, left: Iterable[Stored]) -> dict[Doing, int]:
+        return {} if self._additions is None else self._additions.beyond(self._roots(left))
 
     def _weighed(self) -> Scales:
         if self._scales is None:
@@ -131,7 +155,9 @@ class Prune:
         if asked.session is not None and asked.everything:
             all_of_it = [one.id for one in stored if one.session == asked.session]
             return self._named(all_of_it)
-        found = retention.decide(stored, self._bounds, now=self._now, weigh=self._weigh)
+        found = retention.decide(
+            stored, self._bounds, now=self._now, weigh=self._weigh, exceed=self._exceed
+        )
         if asked.session is None:
             return found
         mine = {one.id for one in stored if one.session == asked.session}
@@ -146,10 +172,14 @@ class Prune:
         return retention.drop_named(self._found.stored, ids, self._bounds, now=self._now)
 
     def _weigh(self, left: Iterable[Stored]) -> int:
+        return self._weighed().weigh(self._roots(left))
+
+    def _roots(self, left: Iterable[Stored]) -> Iterable[bytes]:
+        """Returns the trees of some checkpoints' files."""
         known, roots = self._found.checkpoints, set[str]()
         for one in left:
             roots.update(tree for tree in (one.snapshot, known[one.id].saved) if tree)
-        return self._weighed().weigh(map(bytes.fromhex, roots))
+        return map(bytes.fromhex, roots)
 
     def _decide_records(self) -> Shed:
         """Says which records go because the store is too large although all files go that may.
@@ -161,7 +191,7 @@ class Prune:
         dropped = self._verdict.dropped
         left = [one for one in self._found.stored if one.id not in dropped]
         ledger = ledger_bytes(self._upkeep.store.directory)
-        load = Load(self._weigh(left), self._rest, ledger)
+        load = Load(self._weigh(left) - self._beside, self._rest, ledger)
         return self._shedding.enough(load, self._weighed(), self._steps)
 
     def _whole(self, dropped: Collection[CheckpointId], shed: Shed) -> list[SessionId]:
@@ -217,6 +247,7 @@ class Prune:
             for_room=self._shed.sessions,
             forgotten=tuple(sorted(self._outside(sessions, self._shed.records))),
             kept=sum(one.id not in dropped for one in stored),
+            beside=self._beside + self._said,
             unread=self._found.unread,
         )
 
@@ -256,13 +287,23 @@ class Prune:
         )
         if made.is_idle:
             return made
+        excess, others = _apart(made)
+        earlier = None if excess.is_idle else self._write(locked, excess, swept=swept)
+        if others.is_idle:
+            return made.replace(operation=earlier)
+        if earlier is not None:
+            self._found.look()
+        return made.replace(operation=self._write(locked, others, swept=swept), earlier=earlier)
+
+    def _write(self, locked: Locked, made: Pruning, *, swept: bool) -> OperationId:
+        """Takes the files off, with a line of the log and a part of the trash of its own."""
         operation = Pruned(
             id=new_operation_id(),
             kind=PRUNE,
             time=self._now,
             sequence=0,  # numbered when it is written
             machine=locked.machine,
-            dropped=len(dropped),
+            dropped=len(made.dropped),
             sessions=made.sessions,
             swept=swept,
             gone=self._numbers_of(made),
@@ -275,7 +316,7 @@ class Prune:
         except BaseException:
             sink.discard()
             raise
-        return made.replace(operation=operation.id)
+        return operation.id
 
     def _outside(
         self, sessions: Collection[SessionId], ids: Iterable[CheckpointId]
@@ -296,9 +337,7 @@ class Prune:
             ids = [one.id for one in stored]
             free = retention.drop_named(stored, ids, self._bounds, now=self._now).dropped
             return {id: "" for id in ids if id not in free}
-        bounds = self._bounds.replace(max_bytes=0, max_snapshots=0)
-        found = retention.decide(stored, bounds, now=self._now, weigh=lambda left: 0)
-        return retention.with_their_turns(stored, found.pinned)
+        return retention.never_dropped(stored, self._bounds, now=self._now)
 
     def _rewrite(self, sink: PackSink, trash: str, made: Pruning) -> None:
         found, dropped, forgotten = self._found, made.dropped, {*made.forgotten}
@@ -315,7 +354,7 @@ class Prune:
             if mine:
                 gone[session] = mine
                 rewriting.local(session, self._still_saved(session, dropped))
-        rewriting.finish(trash, self._now, gone)
+        rewriting.finish(trash, self._now, gone, excess=_is_excess(made))
 
     def _still_saved(
         self, session: SessionId, dropped: Collection[CheckpointId]
@@ -337,6 +376,26 @@ class Prune:
             return files is None or files[1].hex() in trees
 
         return keep
+
+
+def _conversations(records: Iterable[Record]) -> list[bytes]:
+    return [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
+
+
+def _apart(made: Pruning) -> tuple[Pruning, Pruning]:
+    """Returns what turns had added beyond their part, and all else.
+
+    That may have to leave the trash at once, and whatever is in one part of it with the rest.
+    """
+    excess = {id: why for id, why in made.dropped.items() if why == retention.EXCESS}
+    others = {id: why for id, why in made.dropped.items() if id not in excess}
+    return Pruning(dropped=excess, pinned={}), made.replace(dropped=others)
+
+
+def _is_excess(made: Pruning) -> bool:
+    """Tells whether all that goes was added by turns beyond their part."""
+    only = not made.sessions and not made.forgotten
+    return only and all(why == retention.EXCESS for why in made.dropped.values())
 
 
 def _among(found: dict[CheckpointId, str], ids: set[CheckpointId]) -> dict[CheckpointId, str]:

@@ -5,8 +5,10 @@ too large?          packed anew first, with deltas: often that is enough. Also w
                     since as there was then: some of it nothing leads to (files of plans)
 prune               by the settings (ops/prune.py): into the trash; files first, and where those are
                     not enough for max_bytes the oldest sessions (ops/shedding.py)
-trash               what is older than its grace goes, and as much more, the oldest first, as
-                    it takes to be within the bound: the bound counts more than the grace
+trash               what is older than its grace goes, and as much more as it takes to be within
+                    the bound, which counts more than the grace: first what single turns had added
+                    beyond their part, then the oldest; but nothing goes for what such turns added
+                    and is never dropped
 packed anew         what nothing leads to any more is gone
 still too large?    once more: what a session takes is known only when it is gone. If nothing is
                     left that may go, its size is noted for `status` to name
@@ -20,10 +22,12 @@ from __future__ import annotations
 
 from takeback.errors import WriteFailed
 from takeback.model.value import Value
+from takeback.ops.additions import Additions
 from takeback.ops.due import exceeds, is_outgrown, maintenance_shortage
 from takeback.ops.failures import Translated
 from takeback.ops.handed_out import HandedOut
 from takeback.ops.index import Index
+from takeback.ops.inventory import Inventory
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.prune import Prune
 from takeback.ops.stock import Stock
@@ -37,6 +41,8 @@ from takeback.store.heaviest import weigh_if_changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from takeback.ops.prune import Pruning
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
@@ -162,26 +168,36 @@ def pack_anew(upkeep: Upkeep, stock: Stock | None = None) -> Collected | None:
 
 
 def _without_room(upkeep: Upkeep, stock: Stock, there: list[Trash]) -> list[Trash]:
-    """Returns the oldest of the trash, as many as it takes for the rest to be within the bound.
+    """Returns as much of the trash, the oldest first, as it takes for the rest to have room.
 
-    What is in the trash keeps records too, of whole sessions as they were.
+    What is in the trash keeps records too, of whole sessions as they were. What single turns have
+    added beyond their part goes before all else; what is left of that here is no reason for
+    anything else to go.
     """
     store, scales, chains = upkeep.store, stock.scales(), stock.chains()
+    there = sorted(there, key=lambda trash: not trash.excess)
     live = [*chains.all_records()]
     trashed = [trashed_records(store, trash, chains) for trash in there]
 
     def weigh(records: list[Record]) -> int:
-        trees = {tree for record in records for tree in record.trees()}
-        return scales.records(records) + scales.weigh(trees)
+        return scales.records(records) + scales.weigh(_trees(records))
 
-    fixed = weigh(live)
-    room = upkeep.room_beside(stock.beside() + fixed)
+    known = Inventory(store, upkeep.clock.now(), chains)
+    records = [*live, *(record for found in trashed for record in found)]
+    additions = Additions(records, known.doings, scales, upkeep.bounds.part)
+    beyond = sum(additions.beyond(_trees(live)).values())
+    fixed, beside = weigh(live), stock.beside()
+    strict, fair = (upkeep.room_beside(beside + fixed - more) for more in (0, beyond))
     few, many = 0, len(there)
     while few < many:
         middle = (few + many) // 2
         kept = [*live, *(record for found in trashed[middle:] for record in found)]
-        if weigh(kept) - fixed <= room:
+        if weigh(kept) - fixed <= (strict if there[middle].excess else fair):
             many = middle
         else:
             few = middle + 1
     return there[:many]
+
+
+def _trees(records: Iterable[Record]) -> set[bytes]:
+    return {tree for record in records for tree in record.trees()}

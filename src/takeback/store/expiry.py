@@ -60,6 +60,8 @@ class Trash(Value):
     time: float
     dropped: dict[SessionId, tuple[CheckpointId, ...]]
     tips: dict[str, bytes]
+    excess: bool = False
+    """Whether all of it was added by single turns beyond their part: then it has no grace."""
 
     def refs_of(self, session: SessionId, kind: str) -> list[str]:
         """Returns the refs of a session, of a kind, that it has the tips of."""
@@ -195,7 +197,14 @@ class Rewriting:
         if old != new:
             self._moves[ref] = old, new
 
-    def finish(self, trash: str, time: float, dropped: Mapping[SessionId, Iterable[str]]) -> None:
+    def finish(
+        self,
+        trash: str,
+        time: float,
+        dropped: Mapping[SessionId, Iterable[str]],
+        *,
+        excess: bool = False,
+    ) -> None:
         """Moves the refs; what they were is in the trash before the first of them moves.
 
         Where nothing is dropped there is nothing to keep in the trash.
@@ -204,7 +213,7 @@ class Rewriting:
         drops = any(dropped.values())
         self._labels(drops=drops)
         if drops:
-            self._write_trash(trash, time, dropped)
+            self._write_trash(trash, time, dropped, excess=excess)
         else:
             self._sink.publish()
         for ref, (old, new) in self._moves.items():
@@ -214,7 +223,7 @@ class Rewriting:
                 store.refs.delete(ref, expect=old)
 
     def _write_trash(
-        self, trash: str, time: float, dropped: Mapping[SessionId, Iterable[str]]
+        self, trash: str, time: float, dropped: Mapping[SessionId, Iterable[str]], *, excess: bool
     ) -> None:
         tips = {ref: old for ref, (old, _) in self._moves.items() if old is not None}
         commit = write_record(
@@ -225,6 +234,7 @@ class Rewriting:
                 "time": time,
                 "dropped": {session: sorted(ids) for session, ids in dropped.items()},
                 "tips": {ref: tip.hex() for ref, tip in tips.items()},
+                **({"excess": True} if excess else {}),
             },
             parents=tuple(dict.fromkeys(tips.values())),
             time=time,
@@ -313,6 +323,7 @@ def _trash_of(record: Record) -> Trash:
             for session, ids in dropped.items()
         },
         tips={ref: bytes.fromhex(tip) for ref, tip in tips.items()},
+        excess=record.meta.get("excess") is True,
     )
 
 

@@ -11,11 +11,13 @@ from takeback.git.packsizes import stored_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import TypeVar
 
     from takeback.store.records import Record
     from takeback.store.store import Store
 
+    Owner = TypeVar("Owner")
 
 _INDEXED = 28
 """What an object takes beside its bytes: its id, checksum and place in the index of its pack."""
@@ -52,17 +54,54 @@ class Scales:
 
     def weigh(self, roots: Iterable[bytes]) -> int:
         """Returns the bytes of all objects that some trees lead to."""
-        waiting, seen = [self._number(root) for root in roots], set[int]()
-        files = set[int]()
+        return sum(map(self._size, self._reach(roots)))
+
+    def weigh_by(self, owners: Mapping[int, Owner], roots: Iterable[bytes]) -> dict[Owner, int]:
+        """Returns the bytes of what some trees lead to, by ``owners``; what has none is left out.
+
+        Those come from the same scales.
+        """
+        found: dict[Owner, int] = {}
+        for number in self._reach(roots):
+            owner = owners.get(number)
+            if owner is not None:
+                found[owner] = found.get(owner, 0) + self._size(number)
+        return found
+
+    def owners(
+        self, claims: Iterable[tuple[Owner | None, Iterable[bytes]]], *, above: int
+    ) -> dict[int, Owner]:
+        """Returns whose each object is, by who is the first to have a tree that leads to it.
+
+        Only of those who have more than so many bytes; what comes first with nobody is nobody's.
+        """
+        seen = set[int]()
+        mine: dict[Owner, array[int]] = {}
+        for owner, roots in claims:
+            new = self._reach(roots, seen)
+            if owner is not None and new:
+                mine.setdefault(owner, array("I")).extend(new)
+        large = {owner: new for owner, new in mine.items() if sum(map(self._size, new)) > above}
+        return {number: owner for owner, new in large.items() for number in new}
+
+    def _reach(self, roots: Iterable[bytes], seen: set[int] | None = None) -> set[int]:
+        """Returns what some trees lead to, themselves too; what was ``seen`` is left out."""
+        seen = set() if seen is None else seen
+        waiting, found = [self._number(root) for root in roots], set[int]()
         while waiting:
             tree = waiting.pop()
             if tree in seen:
                 continue
             seen.add(tree)
+            found.add(tree)
             trees, others = self._look_inside(tree)
             waiting.extend(trees)
-            files.update(others)
-        return sum(self._sizes.get(self._ids[number], 0) for number in seen | files)
+            found.update(number for number in others if number not in seen)
+            seen.update(others)
+        return found
+
+    def _size(self, number: int) -> int:
+        return self._sizes.get(self._ids[number], 0)
 
     def _number(self, oid: bytes) -> int:
         number = self._numbers.setdefault(oid, len(self._ids))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.config import bytes_of
 from takeback.model.ages import ago
 from takeback.model.retention import (
+    EXCESS,
     HERE,
     IN_BETWEEN,
     LABELLED,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _DROPPED = {
     TOO_OLD: "too old (max_age_days)",
+    EXCESS: "added by one turn beyond its part of the bound",
     IN_BETWEEN: "in the middle of an old turn (thin)",
     THINNED: "thinned (thin)",
     TOO_MANY: "too many (max_snapshots)",
@@ -51,6 +53,7 @@ _PINNED = {
     HERE: "the newest of all",
 }
 _FITS = ", so that the rest fits (max_bytes)"
+_BESIDE = "nothing else goes for it (max_bytes)."
 NOTHING = "Nothing is to be dropped."
 QUESTION = "Drop the files of these checkpoints?"
 
@@ -92,6 +95,8 @@ def outlook_lines(made: Pruning) -> Iterator[str]:
         ", of these pinned:" if made.pinned else "."
     )
     yield from _reasons(made.pinned, _PINNED)
+    if made.beside:
+        yield f"Single turns added {size(made.beside)} of that beyond their part: {_BESIDE}"
     yield from unread_lines(made)
 
 
@@ -141,7 +146,8 @@ def done_lines(made: Pruning, grace_days: float) -> Iterator[str]:
         yield f"{count(made.forgotten, 'expired checkpoint')} went there altogether{_FITS}."
     for session in made.sessions:
         yield f"Session {shown(session)} went whole{_why(made, session)}."
-    yield f"Bring them back: takeback prune --restore {made.operation}"
+    for operation in filter(None, (made.earlier, made.operation)):
+        yield f"Bring them back: takeback prune --restore {operation}"
 
 
 def kept_lines(made: Pruning) -> Iterator[str]:
@@ -216,6 +222,8 @@ def document(made: Pruning) -> Document:
         "forgotten": list(made.forgotten),
         "kept": made.kept,
         "bytes": made.bytes,
+        "beside": made.beside,
+        "earlier": made.earlier,
         "unread": [{"session": id, "reason": why} for id, why in made.unread.items()],
     }
 
