@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from takeback.app.engine import Engine
 from takeback.app.session import AgentTurn
+from takeback.gate.living import Living
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
 from takeback.model.retention import DAY
+from takeback.model.turn import IDLE, RUNNING
+from takeback.ops.additions import Doings
 from takeback.ops.prune import Prune
 from takeback.ops.sweep import sweep
 from takeback.ops.upkeep import Upkeep
@@ -19,6 +25,10 @@ from takeback.words import pruning
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
 from tests.support.engine import TestClock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.turn import CheckpointKind, Phase
 
 KB, MB = 1 << 10, 1 << 20
 MOST = 6 * MB
@@ -193,3 +203,108 @@ def test_two_agents_at_once_have_their_newest_turns_each(
         if one.checkpoint.expired is None and one.checkpoint.session == "other-o"
     }
     assert (files_of(tb), kept) == (ends(2, 3), ends(2, 3, 4))
+
+
+class Record:
+    """One made after another, of a session, with what it is known by."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[SessionId, list[Checkpoint]] = {}
+        self._number = 0
+
+    def add(self, session: str, kind: CheckpointKind, turn: int, phase: Phase, **more: Any) -> int:
+        self._number += 1
+        made = Checkpoint(
+            id=CheckpointId(f"{self._number}"),
+            session=SessionId(session),
+            kind=kind,
+            time=float(self._number),
+            snapshot=SnapshotId(""),
+            commit=b"",
+            complete=True,
+            files=0,
+            agent="mine",
+            turn=turn,
+            phase=phase,
+            sequence=self._number,
+            machine=MachineId("m"),
+        )
+        self.sessions.setdefault(made.session, []).append(made.replace(**more))
+        return self._number
+
+    def told(self, at_work: str | None = None) -> dict[int, str]:
+        """Whose doing each is: ``a1`` is turn 1 of session a."""
+        doings = Doings(self.sessions, [SessionId(at_work)] if at_work else [])
+        return {
+            one.sequence: "".join(
+                map(
+                    str,
+                    doings.of(one.machine, one.sequence, session=session, by=one.asked_by)
+                    or ("-",),
+                )
+            )
+            for session, points in self.sessions.items()
+            for one in points
+        }
+
+
+def test_turns_at_once_are_the_doing_of_the_one_that_began_first() -> None:
+    it = Record()
+    it.add("a", "prompt", 1, RUNNING)
+    it.add("hand", "manual", 0, IDLE, agent=None)
+    it.add("b", "prompt", 1, RUNNING)
+    it.add("a", "turn end", 1, IDLE)
+    it.add("a", "prompt", 2, RUNNING)
+    it.add("b", "turn end", 1, IDLE)
+    it.add("hand", "manual", 0, IDLE, agent=None)
+    it.add("a", "turn end", 2, IDLE)
+    it.add("hand", "manual", 0, IDLE, agent=None)
+    told = it.told()
+    assert [told[n] for n in range(1, 10)] == ["a1", "a1", "a1", "a1", "b1", "b1", "a2", "a2", "-"]
+
+
+def test_an_end_that_a_model_has_told_ends_no_doing_of_its_own() -> None:
+    """What follows shows that it went on; what it asks for is its own whatever was told."""
+    it = Record()
+    it.add("a", "prompt", 1, RUNNING)
+    it.add("a", "turn end", 1, IDLE)
+    it.add("hand", "manual", 0, IDLE, agent=None, asked_by="a")
+    it.add("x", "prompt", 1, RUNNING, below="a")
+    it.add("x", "turn end", 1, IDLE, below="a")
+    it.add("y", "prompt", 1, RUNNING, below="x")
+    it.add("y", "turn end", 1, IDLE, below="x")
+    it.add("z", "session start", 0, IDLE, below="y")
+    told = it.told()
+    assert {told[number] for number in range(1, 9)} == {"a1"}
+    it.add("hand", "manual", 0, IDLE, agent=None)
+    it.add("a", "round", 1, IDLE)
+    it.add("hand", "manual", 0, IDLE, agent=None)
+    assert [it.told()[number] for number in (9, 10, 11)] == ["a1", "a1", "-"]
+
+
+def test_a_turn_that_nobody_ended_goes_on_while_its_agent_is_at_work() -> None:
+    it = Record()
+    it.add("a", "prompt", 1, RUNNING)
+    it.add("a", "round", 1, RUNNING)
+    it.add("hand", "manual", 0, IDLE, agent=None)
+    assert [it.told("a")[3], it.told()[3]] == ["a1", "-"]
+    it.add("other", "manual", 0, IDLE, agent=None, machine=MachineId("n"))
+    assert it.told("a")[4] == "-", "another machine's numbers are its own"
+    it.add("a", "prompt", 2, RUNNING, unfinished=True)
+    it.add("loop", "prompt", 1, IDLE, below="loop")
+    assert it.told()[6] == "loop1"
+
+
+def test_checkpoints_that_a_model_asks_for_once_it_has_told_the_end_push_out_nothing(
+    tb: Engine, workspace: Path, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(tb, workspace, clock, 4)
+    flood(tb, workspace, clock, 0).end()
+    monkeypatch.setattr(tb, "asking_model", lambda: Living(SessionId("mine-s"), "mine", ""))
+    for _ in range(12):
+        clock.time += 1
+        (workspace / "junk").write_bytes(os.urandom(MB))
+        tb.checkpoint()
+    sweep(upkeep(tb, keep_newest=3))
+    assert ends(1, 2, 3, 4, 5) <= files_of(tb)
+    assert size(tb) <= MOST

@@ -63,8 +63,9 @@ class Engine(Following):
         if self.interrupted:
             with self._context.locked() as locked:
                 self._recover_and_say(locked)
+        asking = self.asking_model()
         if label is not None:
-            wanted, model = label, self._model_asking() or model
+            wanted, model = label, asking.agent if asking is not None else model
             self._ask(
                 lambda ledger: ops.names.check_label(
                     ledger, wanted, self.now, by_model=model is not None
@@ -77,6 +78,7 @@ class Engine(Following):
             prompt=message,
             session=None if session is None else self.session_meant(session),
             allow_large=allow_large,
+            asked_by=None if asking is None else asking.session,
         )
 
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
@@ -84,9 +86,10 @@ class Engine(Following):
         found = self.find(checkpoint)
         if name is None or found.label not in (None, name):
             self.refuse_inside("taking a label off")
-        by = None if name is None else self._model_asking()
-        if by is not None and found.label == name:
+        asking = None if name is None else self.asking_model()
+        if asking is not None and found.label == name:
             return found  # and who gave it stays who gave it
+        by = None if asking is None else asking.agent
         return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name, by=by))
 
     @staticmethod

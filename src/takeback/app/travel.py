@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.gate.living import Living
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Preview
@@ -326,8 +327,8 @@ class Travel(Merging):
 
         asker.refuse_inside(what, self._context.environ, self._asker)
 
-    def _model_asking(self) -> str | None:
-        """Returns the agent whose model asks, or may ask; None if a person does."""
+    def asking_model(self) -> Living | RunningTurn | None:
+        """Returns whose model asks, or may ask; None if a person does."""
         from takeback.gate import asker
 
         return asker.who(self._context.environ, self._asker).model

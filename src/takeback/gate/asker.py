@@ -79,11 +79,9 @@ class Who(Value):
         return frozenset(one.place for one in self.agents)
 
     @property
-    def model(self) -> str | None:
-        """The agent whose model asks; None for a person."""
-        if self.is_person:
-            return None
-        return (self.turn or self.agents[0]).agent or "unknown"
+    def model(self) -> Living | RunningTurn | None:
+        """The session, and so the agent, whose model asks; None for a person."""
+        return None if self.is_person else self.turn or self.agents[0]
 
     def works_in(self, place: str) -> bool:
         """Tells whether a store is one of a workspace of those sessions; a person's all are."""

@@ -91,6 +91,8 @@ class Checkpoint(Value):
     """Whether its turn did not come to its own end: the agent said that a person stopped it."""
     left: tuple[Process, ...] = ()
     """The processes because of which its turn is not over, as takeback saw them."""
+    asked_by: str | None = None
+    """Of one made by hand the session whose model asked for it, or may have; None for a person."""
     below: str | None = None
     """The session of the agent that started this one's, or whose model told of it: its doing."""
     follows: tuple[str, ...] = ()
@@ -143,6 +145,7 @@ class Checkpoint(Value):
             late=False,
             watched=False,
             amid=None,
+            asked_by=None,
             expired=None,
             tested=None,
             tested_earlier=(),
@@ -227,6 +230,7 @@ _OPTIONAL = (
     "staged",
     "expired",
     "stopped",
+    "asked_by",
     "below",
 )
 
@@ -275,6 +279,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             machine=MachineId(text_of("machine") or ""),
             root_mode=_bits(meta.get("root_mode")),
             staged=text_of("staged"),
+            asked_by=text_of("asked_by"),
             below=text_of("below"),
             tested=_tested(meta.get("tested")),
             tested_earlier=tuple(

@@ -33,9 +33,11 @@ def checkpoint(
     prompt: str | None = None,
     session: SessionId | None = None,
     allow_large: bool = False,
+    asked_by: SessionId | None = None,
 ) -> Made:
     """Makes a checkpoint by hand, in the workspace's own session unless another is named.
 
+    ``asked_by`` is the session whose model wants it; None for a person.
     It is durable when this returns. Raises UsageError for a label that is already in use.
     """
     with context.locked() as locked:
@@ -50,7 +52,7 @@ def checkpoint(
             record_waiting(locked, captured)
         close_gone(locked, captured)
         drafted = draft(context, kind=MANUAL, session=session or WORKSPACE_SESSION)
-        made = record(locked, captured, drafted.replace(prompt=prompt))
+        made = record(locked, captured, drafted.replace(prompt=prompt, asked_by=asked_by))
         if label is not None:
             from takeback.ops.label import put_label
 

@@ -76,7 +76,7 @@ class Inventory:
                 sequence=one.sequence,
                 snapshot=one.snapshot,
                 turn=one.turn,
-                doing=self.doings.at(one.machine, one.sequence),
+                doing=self.doings.of(one.machine, one.sequence, session=session, by=one.asked_by),
                 labelled=one.id in labels,
                 running=one.kind != UNDO and running[session] == (one.turn or 0),
                 newest=one is found[-1],
