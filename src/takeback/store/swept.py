@@ -104,9 +104,15 @@ def note_beginning(store: Store) -> None:
 
 
 def note_failure(store: Store) -> None:
-    """Writes down that one failed: whatever the reason, it is there a while."""
+    """Writes down that one failed: whatever the reason, it is there a while.
+
+    Where not even that can be written, as on a full disk, the next event begins one again.
+    """
     last = last_sweep(store)
-    _write(store, last.replace(not_before=store.sequence + EVERY))
+    try:
+        _write(store, last.replace(not_before=store.sequence + EVERY))
+    except OSError:
+        return
 
 
 def note_sweep(store: Store) -> None:
