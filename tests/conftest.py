@@ -39,9 +39,12 @@ settings.load_profile("soak" if os.environ.get("TAKEBACK_SOAK") == "1" else "ci"
 
 _INSTALLING = frozenset(("from_pypi", "installed"))
 
-# A shell starts jobs in the background with SIGINT ignored, and children inherit that.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell starts jobs in the background with SIGINT ignored, nohup with SIGHUP, and children inherit
+# that. What Python itself ignores stays so.
+for _one in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+    if signal.getsignal(_one) is signal.SIG_IGN:
+        _is_key = _one == signal.SIGINT
+        signal.signal(_one, signal.default_int_handler if _is_key else signal.SIG_DFL)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
