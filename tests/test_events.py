@@ -15,6 +15,7 @@ from takeback.events import Heard, Speaker, hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.stdio.server import StdioServer
+from tests.support.below import BelowAgent
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 from tests.support.processes import wait_for
@@ -238,7 +239,7 @@ def test_a_note_and_a_warning_come_together() -> None:
 
 
 def test_a_directory_that_is_not_protected_is_told_when_a_session_starts(workspace: Path) -> None:
-    cli = Cli(workspace)
+    cli = BelowAgent(workspace)  # which has this HOME too
     said = {"session_id": "s1", "cwd": os.environ["HOME"], "prompt_id": "t", "prompt": "p"}
 
     def hook(name: str, **more: str) -> str:

@@ -193,7 +193,8 @@ def test_a_directory_that_is_not_there_or_not_protected(cli: Cli, workspace: Pat
     cli.ok("checkpoint")
     quiet(cli, "generic", stdin=event("prompt", cwd=str(workspace / "gone")))
     quiet(cli, "generic", stdin=event("prompt", cwd="/"))
-    quiet(cli, "generic", stdin=event("prompt", cwd=os.environ["HOME"]))
+    agent = BelowAgent(workspace)  # which has this HOME too
+    quiet(agent, "generic", stdin=event("prompt", cwd=os.environ["HOME"]))
     assert len(failures(cli)) == 1  # those of other directories are not of this workspace
     assert len(Path(os.environ["TAKEBACK_HOME"], "log").read_text().splitlines()) == 3
 
