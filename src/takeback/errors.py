@@ -16,6 +16,7 @@
     ├── StoreDamaged                  1   an object, ref or record cannot be read back
     │   ├── ObjectMissing             1
     │   └── LedgerDamaged             1   the index of the store; it is rebuilt
+    ├── StoreMoved                    1   another process moved or deleted the store meanwhile
     ├── StoreTooNew                   1   written by a later version
     ├── StoreTooOld                   1   written before formats were promises
     ├── CaptureFailed                 1   no snapshot was made
@@ -235,6 +236,15 @@ class LedgerDamaged(StoreDamaged):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, hint=("make it anew: ", Command("doctor", "--rebuild")))
+
+
+class StoreMoved(TakebackError):
+    """The store is not where it was a moment ago; the same once more finds what is there now."""
+
+    code = "store_moved"
+
+    def __init__(self) -> None:
+        super().__init__("the store was moved or deleted meanwhile", hint="run the command again")
 
 
 class StoreTooNew(TakebackError):

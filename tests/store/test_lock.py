@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.errors import InUse, TakebackError, WriteFailed
+from takeback.errors import InUse, StoreMoved, TakebackError, WriteFailed
 from takeback.store.lock import Lock
 from takeback.store.waiting_line import WaitingLine
 from tests.support.processes import Started, join, lock_holder, wait_for
@@ -40,9 +40,12 @@ def test_a_holder_with_a_short_name_is_named_and_nothing_more(path: str) -> None
 
 
 def test_a_place_where_nothing_can_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
-    for path in (tmp_path / "gone" / "lock", tmp_path):
+    for path, wanted, said in (
+        (tmp_path / "gone" / "lock", StoreMoved, "the store was moved or deleted meanwhile"),
+        (tmp_path, WriteFailed, "locking the workspace failed"),
+    ):
         lock = Lock(str(path))
-        with pytest.raises(WriteFailed, match="locking the workspace failed") as raised:
+        with pytest.raises(wanted, match=said) as raised:
             lock.acquire("me", wait=0)
         assert raised.value.hint
         assert not lock.held

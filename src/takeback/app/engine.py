@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from takeback.app.beginning import Unopened
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
-    from takeback.errors import NotAWorkspace
+    from takeback.errors import NotAWorkspace, StoreMoved
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
     from takeback.model.ids import SessionId
@@ -249,6 +249,9 @@ class Engine(Following):
     ) -> Earlier:
         """Returns the earlier store of that id, or the only one; raises UsageError."""
         return ops.earlier.named(cls.earlier(path, environ=environ), name)
+
+    def _open_anew(self, gone: StoreMoved) -> None:
+        raise gone  # what is known here is of that store
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""

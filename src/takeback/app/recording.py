@@ -6,7 +6,8 @@ import os
 
 from takeback import config, ops
 from takeback.app.border import guarded
-from takeback.app.workspace import OpenWorkspace, check_settings
+from takeback.app.workspace import OpenWorkspace, check_settings, location_of
+from takeback.errors import StoreMoved
 from takeback.model.event import PROMPT, SESSION_END, SESSION_START, TURN_END, cleaned
 from takeback.ops.event_step import NO_TRANSCRIPT, Transcript
 from takeback.ops.receive import Delivery
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from takeback.ops.receive import Patience, Received
     from takeback.ports import Adapter
     from takeback.worktree.watches import Watches
+
+_AGAIN = 3
+"""So often a store that has gone is followed by a new one."""
 
 
 @guarded
@@ -48,9 +52,25 @@ class Recording(OpenWorkspace):
     def record(
         self, event: AgentEvent, adapter: Adapter | None = None, *, delivery: Delivery
     ) -> Received:
-        """Records a cleaned event that came through an adapter, by default its agent's own."""
+        """Records a cleaned event that came through an adapter, by default its agent's own.
+
+        If the store was forgotten while it was waited for, a new one has it.
+        """
         told, transcript = self._told(event, adapter)
+        for _ in range(_AGAIN):
+            try:
+                return ops.receive.receive(self._context, told, transcript, delivery=delivery)
+            except StoreMoved as gone:
+                self._open_anew(gone)
         return ops.receive.receive(self._context, told, transcript, delivery=delivery)
+
+    def _open_anew(self, gone: StoreMoved) -> None:
+        """Goes on with a new store for the one that is ``gone``."""
+        old = self._context
+        old.store.close()
+        location = location_of(os.fsdecode(old.workspace.root), old.environ)
+        store = ops.open.open_store(location, old.environ, old.reporter, create=True)
+        self._context = old.replace(store=store)
 
     def record_belated(
         self,
@@ -224,6 +244,12 @@ class Recording(OpenWorkspace):
         since the last one; but not a prompt: an agent's first word is not to wait for a look at the
         packs.
         """
+        try:
+            self._keep_house(kind)
+        except FileNotFoundError:  # the store was forgotten since
+            return
+
+    def _keep_house(self, kind: str) -> None:
         store = self._context.store
         store.keep_house()
         if kind in (SESSION_START, SESSION_END):

@@ -25,8 +25,12 @@ def keep_house(context: Context) -> None:
     In processes of their own. Sweeps for other reasons are left to agents' sessions.
     """
     store = context.store
-    store.keep_house()
-    if is_due_by_size(store, store.sequence, context.policy.max_bytes):
+    try:
+        store.keep_house()
+        is_due = is_due_by_size(store, store.sequence, context.policy.max_bytes)
+    except FileNotFoundError:  # it was forgotten since
+        return
+    if is_due:
         from takeback.ops import sweeping
 
         sweeping.start(context, at_start=False)

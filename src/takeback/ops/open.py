@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import Command, InUse, NotAWorkspace, Refused, StoreDamaged, WriteFailed
+from takeback.errors import (
+    Command,
+    InUse,
+    NotAWorkspace,
+    Refused,
+    StoreDamaged,
+    StoreMoved,
+    WriteFailed,
+)
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
@@ -57,7 +65,10 @@ def open_store(
         )
     with Translated("opening the store"):
         if locations.exists(location):
-            return _opened(location, environ, reporter)
+            try:
+                return _opened(location, environ, reporter)
+            except StoreMoved:  # forgotten this very moment
+                location = locations.find(home, location.root)
         location = _inherited(home, location, environ, reporter)
         if locations.exists(location):
             return _opened(location, environ, reporter)

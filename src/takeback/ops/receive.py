@@ -13,7 +13,7 @@ goes on, so that nothing is begun again, and is marked as late unless all files 
 
 from __future__ import annotations
 
-from takeback.errors import InUse, TimedOut
+from takeback.errors import InUse, StoreMoved, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.turn import ROUND
@@ -208,6 +208,8 @@ def await_rounds(context: Context, *, wait: float) -> bool:
             record_waiting(locked)
     except InUse:
         return False
+    except StoreMoved:  # and all that waited there
+        return True
     return True
 
 

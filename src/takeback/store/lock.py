@@ -15,7 +15,7 @@ import os
 import time
 
 from takeback import durable
-from takeback.errors import InUse, TakebackError, WriteFailed
+from takeback.errors import InUse, StoreMoved, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Lock:
         """Tells whether nobody holds it, or did a moment ago; False if that cannot be known."""
         try:
             self.acquire("a look", wait=0)
-        except (InUse, WriteFailed):
+        except (InUse, StoreMoved, WriteFailed):
             return False
         self.release()
         return True
@@ -80,13 +80,14 @@ class Lock:
             raise
 
     def _own(self, holder: str, deadline: float) -> int:
-        fd = durable.open_lock(self._path, make=True)
+        try:
+            fd = durable.open_lock(self._path, make=True)
+        except FileNotFoundError:
+            raise StoreMoved from None
         try:
             _wait_for(fd, self._path, fcntl.LOCK_EX, deadline)
             if not _is_at(fd, self._path):
-                raise TakebackError(
-                    "the store was moved or deleted meanwhile", hint="run the command again"
-                )
+                raise StoreMoved
             _say_who(fd, holder)
         except BaseException:
             os.close(fd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import ObjectMissing, StoreDamaged, StoreTooNew, StoreTooOld
+from takeback.errors import ObjectMissing, StoreDamaged, StoreMoved, StoreTooNew, StoreTooOld
 from takeback.git.objects import (
     BLOB,
     COMMIT,
@@ -68,13 +68,18 @@ class Store:
 
     @classmethod
     def open(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
-        """Opens an existing store; raises StoreTooNew, StoreTooOld, StoreDamaged or Refused."""
+        """Opens an existing store.
+
+        Raises StoreTooNew, StoreTooOld, StoreDamaged, StoreMoved or Refused.
+        """
         check_private(os.path.dirname(location.directory), location.directory)
         path = os.path.join(location.directory, "format")
         try:
             version = int(small_content(path))
         except (OSError, ValueError):
             known = locations.read_location(location.directory)
+            if not os.path.isdir(location.directory):
+                raise StoreMoved from None
             if not locations.has_refs(location.directory) or known is None or not known.machine:
                 raise StoreDamaged(f"{path} does not name a format") from None
             version = cls._format_found_again(path)
