@@ -38,7 +38,7 @@ def _call(node: ast.FunctionDef) -> str:
     if any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list):
         return node.name
     args = node.args
-    words = [one.arg for one in args.args[1:]]
+    words = [one.arg for one in args.args if one.arg not in ("self", "cls")]
     first_optional = len(words) - len(args.defaults)
     shown = [w if n < first_optional else f"{w}=…" for n, w in enumerate(words)]
     if args.vararg is not None:

@@ -453,6 +453,55 @@ def test_forget(story: Story) -> None:
     assert not store.exists()
     assert story.files() == NOW
     assert story.cli.run("log").status == 10
+    [there] = story.cli.ok("--json", "forget", "--restore").json["stores"]
+    assert (there["workspace"], there["checkpoints"]) == (planned["workspace"], 2)
+    again = story.cli.ok("--json", "forget", "--restore", "--dry-run", ".").json["stores"]
+    assert again == [there]
+    back = story.cli.ok("--json", "forget", "--restore", ".").json
+    assert (back["id"], back["aside"]) == (there["id"], None)
+    assert len(story.cli.ok("--json", "log").json_lines) == 2
+    assert story.cli.ok("forget", "--restore").stdout == "The trash is empty.\n"
+    assert story.cli.run("forget", "--restore", ".").status == 10
+
+
+def test_forget_says_how_to_bring_it_back(story: Story) -> None:
+    named = ("--yes", "--name", "workspace")
+    done = story.cli.ok("forget", ".", *named)
+    assert done.stderr + done.stdout == (
+        f"Deleted 2 checkpoints of {story.cli.directory}. The files are as they were.\n"
+        f"Bring them back for 7 days: takeback forget --restore {story.cli.directory}\n"
+    )
+    story.cli.ok("checkpoint")
+    listed = story.cli.ok("forget", "--restore").stdout
+    assert f"In the trash: {story.cli.directory}, 2 checkpoints (" in listed
+    back = story.cli.ok("forget", "--restore", ".")
+    said = (back.stderr + back.stdout).splitlines()
+    assert said[0] == f"Brought back 2 checkpoints of {story.cli.directory}."
+    assert said[1].startswith("What was kept there since is set aside: takeback doctor --adopt ")
+    story.cli.ok(*said[1].rpartition(": takeback ")[2].split())
+    assert len(story.cli.ok("--json", "log").json_lines) == 1
+
+
+def test_forget_now_takes_what_is_in_the_trash_too(story: Story) -> None:
+    named = ("--yes", "--name", "workspace")
+    story.cli.ok("forget", ".", *named)
+    story.cli.ok("checkpoint")
+    planned = story.cli.ok("--json", "forget", ".", "--now", "--dry-run").json
+    assert (planned["checkpoints"], planned["final"], planned["deleted"]) == (3, True, False)
+    refused = story.cli.run("forget", ".", "--now", "--yes")
+    assert refused.status == 13
+    assert "deletes 3 checkpoints" in refused.stderr
+    assert "for good" in refused.stderr
+    done = story.cli.ok("--json", "forget", ".", "--now", *named).json
+    assert (done["final"], done["deleted"]) == (True, True)
+    assert story.cli.ok("forget", "--restore").stdout == "The trash is empty.\n"
+    assert story.cli.run("forget", ".", "--now", *named).status == 10
+    story.cli.ok("checkpoint")
+    story.cli.ok("forget", ".", *named)
+    [there] = story.cli.ok("--json", "forget", "--restore").json["stores"]
+    story.cli.ok("forget", ".", "--now", "--earlier", there["id"], *named)
+    assert story.cli.ok("--json", "forget", "--restore").json["stores"] == []
+    assert story.files() == NOW
 
 
 @pytest.mark.parametrize(("typed", "status"), [("workspace\n", 0), ("yes\n", 13), ("\n", 13)])

@@ -75,6 +75,11 @@ def test_forget_offers_what_something_is_kept_of(
 ) -> None:
     assert offered("forget /") == [str(world)]
     assert offered("forget nowhere") == []
+    assert offered("forget --restore /") == []
+    with Takeback.open(world) as tb:
+        tb.forget()
+    assert offered("forget /") == []
+    assert offered("forget --restore /") == [str(world)]
 
 
 def test_what_may_come_next(offered: object) -> None:

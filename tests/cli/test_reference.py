@@ -127,6 +127,9 @@ def test_every_field_is_documented(story: Story, tmp_path: Path) -> None:
         cli.ok("--json", "--version").json,
         cli.run("--json", "rewind", "start").error,
         cli.ok("--json", "forget", ".", "--dry-run").json,
+        cli.ok("--json", "forget", ".", "--yes", "--name", "workspace").json,
+        cli.ok("--json", "forget", "--restore").json,
+        cli.ok("--json", "forget", "--restore", ".").json,
     ]
     with serving(cli) as server:
         documents.append(dict(server.said))

@@ -237,3 +237,7 @@ def test_73_uninstall_keeps_everything_and_opting_out_stops_captures(
     assert recorded() == kept + 3
     assert cli.run("forget", str(workspace)).status == 13
     assert recorded() == kept + 3
+    cli.ok("forget", str(workspace), "--yes", "--name", workspace.name)
+    assert cli.run("log").status == 10
+    cli.ok("forget", "--restore", str(workspace))
+    assert recorded() == kept + 3

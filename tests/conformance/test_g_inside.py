@@ -13,6 +13,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.adapters.launcher import write_launcher
+from takeback.app.engine import Engine
 from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
 from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
@@ -92,6 +93,9 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["apply", "turn:1", "--yes", "--force"],
         ["apply", "turn:1", "--yes", "--force", "--to", str(beside)],
         ["forget", ".", "--yes", "--name", cli.directory.name],
+        ["forget", ".", "--now", "--yes", "--name", cli.directory.name],
+        ["forget", "--restore", "."],
+        ["forget", "--restore"],
         ["prune", "turn:1", "--yes"],
         ["prune", "--session", "mine", "--all", "--yes"],
         ["prune", "--restore"],
@@ -355,3 +359,5 @@ def test_forget_of_the_api_is_refused_too(host: Host, monkeypatch: pytest.Monkey
         monkeypatch.setenv(name, value)
     with Takeback.open(host.cli.directory) as tb, pytest.raises(Refused, match="inside a running"):
         tb.forget()
+    with pytest.raises(Refused, match="inside a running"):
+        Engine.bring_back(host.cli.directory)

@@ -50,4 +50,4 @@ def test_every_file_that_the_docs_name_is_known_and_the_other_way_round() -> Non
     assert documented <= KNOWN
     of_the_index = {name for name in KNOWN if name.startswith("ledger.db-")}
     assert {"purge", "purged"} <= documented
-    assert KNOWN - documented <= {*of_the_index, "forgotten.git", "purged.new"}
+    assert KNOWN - documented <= {*of_the_index, "purged.new"}

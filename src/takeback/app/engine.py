@@ -16,7 +16,7 @@ from takeback.paths import takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from takeback import config
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from takeback.ops.checkpoint import Made
     from takeback.ops.context import Context
     from takeback.ops.finding import Finding
+    from takeback.ops.forget import BroughtBack, Discarded
     from takeback.ops.workspaces import KnownWorkspace
 
 
@@ -253,7 +254,69 @@ class Engine(Following):
     def _open_anew(self, gone: StoreMoved) -> None:
         raise gone  # what is known here is of that store
 
-    def forget(self) -> None:
-        """Deletes every checkpoint of this workspace for good; its files are not touched."""
+    def forget(self, *, now: bool = False) -> Discarded | None:
+        """Puts every checkpoint of this workspace into the trash; its files are not touched.
+
+        Returns what is there then; None if it is gone for good: with ``now``, or where its settings
+        give no grace.
+        """
         self.refuse_inside("forget")
-        ops.forget.forget(self._context.store, takeback_home(self._context.environ))
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        context = self._context
+        home = takeback_home(context.environ)
+        made = ops.forget.forget(context.store, home, context.clock.now())
+        if not now or made is None:
+            return made
+        ops.forget.delete(made.forgotten, home)
+        return None
+
+    @classmethod
+    def forgotten(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+    ) -> list[Discarded]:
+        """Returns the workspaces in the trash, oldest first; with ``path`` what is there of one.
+
+        ``name`` is the id of one store of it. Raises NotAWorkspace if there is nothing of it.
+        """
+        from takeback.gate.asker import refuse_inside
+
+        environ = os.environ if environ is None else environ
+        refuse_inside("a look at what was forgotten", environ)
+        home = takeback_home(environ)
+        if path is None:
+            return ops.forget.forgotten(home, environ)
+        return ops.forget.forgotten_at(home, os.fspath(path), environ, name)
+
+    @classmethod
+    def bring_back(
+        cls,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+    ) -> BroughtBack:
+        """Brings back what was forgotten of a workspace last, or the store with the id ``name``.
+
+        What has been kept there since becomes an earlier store of the path. Raises NotAWorkspace.
+        """
+        environ = os.environ if environ is None else environ
+        found = cls.forgotten(path, name, environ=environ)  # not for a model
+        return ops.forget.bring_back(found[-1], takeback_home(environ), environ)
+
+    @classmethod
+    def delete_forgotten(
+        cls, found: Iterable[Discarded], *, environ: Mapping[str, str] | None = None
+    ) -> None:
+        """Deletes what is in the trash, for good."""
+        from takeback.gate.asker import refuse_inside
+
+        environ = os.environ if environ is None else environ
+        refuse_inside("deleting what was forgotten", environ)
+        for one in found:
+            ops.forget.delete(one.forgotten, takeback_home(environ))

@@ -10,7 +10,7 @@ from takeback.errors import Option, UsageError
 from takeback.gate.asker import refuse_inside, refuse_look, who
 from takeback.model.path_text import to_text
 from takeback.paths import takeback_home
-from takeback.ports import SilentReporter
+from takeback.ports import SilentReporter, SystemClock
 from takeback.store.disk import size_on_disk
 from takeback.store.location import all_locations
 from takeback.store.store import Store
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+    from takeback.ops.forget import Discarded
     from takeback.ops.status import Status
     from takeback.store.location import StoreLocation
 
@@ -84,10 +85,11 @@ class GoneWorkspace:
             checkpoints=checkpoints, snapshots=snapshots, sessions=sessions, bytes=size
         )
 
-    def forget(self) -> None:
-        """Deletes every checkpoint of it for good."""
+    def forget(self) -> Discarded | None:
+        """Puts every checkpoint of it into the trash; None if its settings give it no grace."""
         refuse_inside("forget", self._environ)
-        ops.forget.forget(self._store, takeback_home(self._environ))
+        home = takeback_home(self._environ)
+        return ops.forget.forget(self._store, home, SystemClock().now())
 
     def __enter__(self) -> Self:
         return self

@@ -163,13 +163,16 @@ def settings(context: click.Context, parameter: click.Parameter, incomplete: str
 
 
 def workspaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Offers the directories for which something is kept."""
+    """Offers the directories for which something is kept, or those of which it can come back."""
     from takeback.app.engine import Engine
     from takeback.gate import asker
 
     asking = asker.who(os.environ)
-    known = (one for one in Engine.workspaces() if asking.works_in(one.store))
-    return _items([(os.fsdecode(one.root), "") for one in known], incomplete)
+    if context.params.get("restore"):
+        roots = [one.root for one in Engine.forgotten()] if asking.is_person else []
+    else:
+        roots = [one.root for one in Engine.workspaces() if asking.works_in(one.store)]
+    return _items([(os.fsdecode(root), "") for root in roots], incomplete)
 
 
 def values(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:

@@ -35,11 +35,12 @@ _ABOUT = 40
 def earlier(location: StoreLocation, environ: Mapping[str, str]) -> tuple[Earlier, ...]:
     """Returns the earlier stores of a path, the last used first."""
     others = succession.strangers(takeback_home(environ), location)
-    found = [_look(other, environ) for other in others]
+    found = [look(other, environ) for other in others]
     return tuple(sorted(found, key=lambda e: -e.newest.time if e.newest is not None else 0.0))
 
 
-def _look(other: StoreLocation, environ: Mapping[str, str]) -> Earlier:
+def look(other: StoreLocation, environ: Mapping[str, str]) -> Earlier:
+    """Returns what a store holds that is in nobody's use; one that does not read holds nothing."""
     name = other.id or os.path.basename(other.directory)
     seen = Earlier(name, other.directory, other.root, 0, None)
     try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from takeback.ops.context import Context
     from takeback.ops.upkeep import Upkeep
+    from takeback.store.forgotten import Forgotten
     from takeback.store.location import StoreLocation
     from takeback.store.store import Store
 
@@ -148,16 +149,17 @@ def _upkeep(store: Store, settings: config.Settings, *, most: int, until: float 
 
 
 class Used(Value):
-    """A store, when it was last used, and its size."""
+    """A store, when it was last used, its size, and what it is in the trash, if it is there."""
 
     last: float
     bytes: int
     location: StoreLocation
+    forgotten: Forgotten | None = None
 
 
 class Together(Value):
-    """All stores of the user, the least recently used first, and how large they may be, 0 for any
-    size.
+    """All stores of the user, those in the trash first, then the least recently used, and how large
+    they may be, 0 for any size.
     """
 
     stores: tuple[Used, ...]
@@ -174,23 +176,30 @@ class Together(Value):
 
 
 def together(home: str, environ: Mapping[str, str]) -> Together:
-    """Looks at all stores; those that are least recently used give way to the others."""
+    """Looks at all stores; those in the trash give way first, then the least recently used."""
     settings = config.for_all(environ)
     settings.require_whole()
-    found = sorted(_used(home, environ), key=lambda one: one.last)
+    found = sorted(_used(home, environ), key=lambda one: (one.forgotten is None, one.last))
     return Together(tuple(found), config.bytes_of(settings["max_total_bytes"]))
 
 
 def sweep_others(here: StoreLocation) -> None:
     """Brings all stores of the user together within their bound, the least recently used first.
 
-    One in which somebody is at work, or that cannot be swept, is left to another time.
+    Before that the trash of whole stores is emptied of what was there long enough. One in which
+    somebody is at work, or that cannot be swept, is left to another time.
     """
+    from takeback.ops import forget
+
+    forget.empty(here.home, os.environ, time.time())
     found = together(here.home, os.environ)
     excess = found.too_many
     for one in found.stores:
         if excess <= 0:
             return
+        if one.forgotten is not None:
+            excess -= one.bytes if forget.drop(one.forgotten, here.home) else 0
+            continue
         try:
             left = sweep_store(one.location, most=max(1, one.bytes - excess))
         except InUse:
@@ -203,19 +212,21 @@ def sweep_others(here: StoreLocation) -> None:
 
 def _used(home: str, environ: Mapping[str, str]) -> list[Used]:
     from takeback.store.disk import size_on_disk
-    from takeback.store.location import all_locations
+    from takeback.store.forgotten import all_forgotten, every_location
     from takeback.store.store import Store
 
     found = []
-    for location in all_locations(home):
+    in_trash = {one.location.directory: one for one in all_forgotten(home)}
+    for location in every_location(home):
+        trashed = in_trash.get(location.directory)
         try:
             store = Store.open(location, environ)
         except TakebackError:
             continue
         try:
-            last = os.stat(store.path("sequence")).st_mtime
+            last = os.stat(store.path("sequence")).st_mtime if trashed is None else trashed.time
         except OSError:
             last = 0.0
-        found.append(Used(last, size_on_disk(store).all, location))
+        found.append(Used(last, size_on_disk(store).all, location, trashed))
         store.close()
     return found

@@ -17,7 +17,6 @@ DERIVED = (
     "stat",
     "settings.compiled",
     "heaviest",
-    "forgotten.git",
 )
 """Made anew from the rest when it is missing, or left by a deletion that was interrupted."""
 PLAIN = (

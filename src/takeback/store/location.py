@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 1 << 20
 """Bytes that are read of what a store says of its workspace: a few hundred paths, at most."""
-FORGOTTEN = "forgotten.git"
-"""What the objects and refs of a store are called while it is deleted for good."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 

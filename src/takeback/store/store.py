@@ -109,13 +109,9 @@ class Store:
 
     @classmethod
     def create(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
-        """Creates the store; ``format`` comes last, so a half-made one is created again.
-
-        What a killed ``forget`` has left goes first.
-        """
+        """Creates the store; ``format`` comes last, so a half-made one is created again."""
         from takeback.git.process import check_version
         from takeback.git.repository import init
-        from takeback.store.clearing import delete_below
         from takeback.store.trust import Trust
 
         durable.make_directories(location.directory)
@@ -123,8 +119,6 @@ class Store:
         check_version(store.git.program)
         with store.locked("making the store", wait=30) as locked:
             if not locations.exists(location):  # another process may have been faster
-                if os.path.lexists(store.path(locations.FORGOTTEN)):
-                    delete_below(store.directory, besides=("lock",))
                 init(store.git_dir)
                 locations.write_location(
                     location.replace(identity=locations.identity_of(location.root))

@@ -83,6 +83,21 @@ def moved_root(home: str, start: bytes) -> bytes | None:
     return None
 
 
+def in_its_place(home: str, location: StoreLocation, was: str) -> StoreLocation | None:
+    """Returns the store that is in use for the directory that another was at ``was`` for, if any.
+
+    None also if that one was set aside: it was not in use itself.
+    """
+    if location.identity is None or os.path.basename(was) != location.identity.root:
+        return None
+    for other in _in_use(home):
+        assert other.identity is not None
+        same_path = other.root == location.root or locations.is_same(other.root, location.root)
+        if same_path and other.identity.root == location.identity.root:
+            return other
+    return None
+
+
 def inner_locations(home: str, root: bytes) -> list[StoreLocation]:
     """Lists the stores of workspaces inside ``root``; reads every store."""
     beneath = root.rstrip(b"/") + b"/"
@@ -95,7 +110,7 @@ def take_over(locked: Locked, new: StoreLocation) -> None:
     if os.path.islink(new.directory):  # of a bind mount that no longer exists
         durable.unlink(new.directory)
     durable.make_directories(os.path.dirname(new.directory))
-    _forget_seen(old)
+    forget_seen(old)
     durable.rename(old.directory, new.directory)
     durable.sync_directory(os.path.dirname(new.directory))
     locations.write_location(new)
@@ -120,35 +135,32 @@ def change_places(earlier: Locked, present: Locked) -> None:
     store or the other, and makes no third.
     """
     old, new = earlier.store.location, present.store.location
-    _forget_seen(new)
-    _forget_seen(old)
+    forget_seen(new)
+    forget_seen(old)
     base = os.path.dirname(new.directory)
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        durable.exchange(_name(old), _name(new), dir_fd=fd)
+        durable.exchange(os.fsencode(old.directory), os.fsencode(new.directory), dir_fd=fd)
     except kernel.Unsupported:
-        durable.rename(new.directory, _free_name(new))
+        durable.rename(new.directory, free_name(new.directory))
         durable.rename(old.directory, new.directory)
     else:
-        durable.rename(old.directory, _free_name(new))
+        durable.rename(old.directory, free_name(new.directory))
     finally:
         os.close(fd)
     durable.sync_directory(base)
     locations.write_location(new)
 
 
-def _name(location: StoreLocation) -> bytes:
-    return os.fsencode(os.path.basename(location.directory))
-
-
-def _free_name(location: StoreLocation) -> str:
+def free_name(directory: str) -> str:
+    """Returns what a store is called that is set aside for the one at ``directory``."""
     number = 1
-    while os.path.lexists(f"{location.directory}.{number}"):
+    while os.path.lexists(f"{directory}.{number}"):
         number += 1
-    return f"{location.directory}.{number}"
+    return f"{directory}.{number}"
 
 
-def _forget_seen(location: StoreLocation) -> None:
+def forget_seen(location: StoreLocation) -> None:
     """Makes the next opening read the whole identity again."""
     path = os.path.join(location.directory, "seen")
     if os.path.exists(path):

@@ -183,10 +183,11 @@ def together_lines(found: Together | None) -> Iterator[str]:
         return
     yield (
         f"All stores together take {size(found.bytes)}, more than {size(found.most)} "
-        "(max_total_bytes). The least recently used gives way first:"
+        "(max_total_bytes). What was forgotten gives way first, then the least recently used:"
     )
     for one in _giving_way(found):
-        yield f"  {shown_path(one.location.root)}  {size(one.bytes)}"
+        trash = "" if one.forgotten is None else ", forgotten"
+        yield f"  {shown_path(one.location.root)}  {size(one.bytes)}{trash}"
 
 
 def _giving_way(found: Together) -> Iterator[Used]:

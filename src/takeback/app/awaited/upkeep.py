@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from takeback.app.asking import Asking
     from takeback.app.workspace import CheckpointLike
     from takeback.ops.finding import Finding
+    from takeback.ops.forget import Discarded
     from takeback.ops.prune import Prune, Pruning
     from takeback.ops.purge import Purge, Purging
     from takeback.ops.restore import Restored
@@ -91,6 +92,10 @@ class AwaitedUpkeep:
         """Removes what it is about from everything that is kept, for good; proves it."""
         return await self._asking.work(lambda tb: tb.purge(planned))
 
-    async def forget(self) -> None:
-        """Deletes every checkpoint of this workspace for good; its files are not touched."""
-        await self._asking.work(lambda tb: tb.forget())
+    async def forget(self, *, now: bool = False) -> Discarded | None:
+        """Puts every checkpoint of this workspace into the trash; its files are not touched.
+
+        Returns what is there then; None if it is gone for good: with ``now``, or where its settings
+        give no grace.
+        """
+        return await self._asking.work(lambda tb: tb.forget(now=now))

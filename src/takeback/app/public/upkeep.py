@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.ops.finding import Finding
+    from takeback.ops.forget import Discarded
     from takeback.ops.prune import Prune, Pruning
     from takeback.ops.purge import Purge, Purging
     from takeback.ops.restore import Restored
@@ -86,6 +87,10 @@ class PublicUpkeep:
         """Removes what it is about from everything that is kept, for good; proves it."""
         return self.engine.purge(planned)
 
-    def forget(self) -> None:
-        """Deletes every checkpoint of this workspace for good; its files are not touched."""
-        self.engine.forget()
+    def forget(self, *, now: bool = False) -> Discarded | None:
+        """Puts every checkpoint of this workspace into the trash; its files are not touched.
+
+        Returns what is there then; None if it is gone for good: with ``now``, or where its settings
+        give no grace.
+        """
+        return self.engine.forget(now=now)
