@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from takeback.ops.processes import is_alive, seen
+from tests.support.agent import agent
 from tests.support.cli import Cli
 from tests.support.processes import wait_for
 from tests.support.trees import differences, tree_state
@@ -420,8 +421,8 @@ def test_a_model_behind_the_proxy_may_look_and_goes_nowhere(
 
 
 def test_a_model_does_not_speak_for_the_editor(cli: Cli) -> None:
-    inside = {"TAKEBACK_AGENT": "mine", "TAKEBACK_SESSION_ID": "s1"}
-    told = {"event": "prompt", "session": "s1", "agent": "mine", "prompt": "p", "pid": os.getpid()}
-    cli.ok("hook", "generic", stdin=json.dumps(told).encode())
-    answer = cli.run("acp", "--", "true", env=inside)
+    told = {"event": "prompt", "session": "s1", "agent": "mine", "prompt": "p"}
+    with agent() as own:
+        cli.told_by(own).ok("hook", "generic", stdin=json.dumps(told).encode())
+        answer = cli.inside(own).run("acp", "--", "true")
     assert (answer.status, "not done for a model" in answer.stderr) == (13, True)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.cli.transcript import settled
+from tests.support.agent import agent
 from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.host import Host
@@ -110,10 +109,9 @@ def test_a_day(cli: Cli, workspace: Path, tmp_path: Path) -> None:
     page.types("rewind alpha/turn:2 --files --yes", "fork alpha/turn:2")
     page.types("fork alpha/turn:2 --worktree ../workspace-try")
     page.tells("Then a second alpha is started, and is killed in the middle of its turn.")
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait(60)
-    killed = Host(cli, folder, "a2", "alpha", pid=dead.pid)
-    killed.prompt("rewrite everything")
+    with agent() as second:
+        Host(cli.told_by(second), folder, "a2", "alpha").prompt("rewrite everything")
+        second.kill()
     (workspace / "parser.py").write_text("gone\n")
     page.types("log", "tree", "search guide", "search parser")
 

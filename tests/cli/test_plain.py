@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -187,7 +186,7 @@ def test_what_another_session_changed_can_stay(host: Host, workspace: Path, tmp_
 
 
 def test_a_refusal_can_be_stepped_back_from(host: Host, workspace: Path) -> None:
-    Host(host.cli, host.folder, session="s3", agent="busy", pid=os.getpid()).prompt("work")
+    Host(host.cli, host.folder, session="s3", agent="busy").prompt("work")
     answer = pick(host.cli, "2", "3", "b", "b", "q")
     assert 'busy is working on "work"; press Esc there first.' in answer.stdout
     assert files_of(workspace) == NOW

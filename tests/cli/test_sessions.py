@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 from pathlib import Path
 
@@ -377,7 +376,7 @@ def test_the_session_that_a_rewind_went_to_is_meant(two: Host) -> None:
 @pytest.fixture
 def beside(host: Host) -> Host:
     """Another agent is at work here, and then the first one had its turn; returns the first."""
-    other = Host(host.cli, host.folder, "s2", "yours", os.getpid())
+    other = Host(host.cli, host.folder, "s2", "yours")
     other.prompt("write docs")
     host.turn("and again", {"again.py": b"text\n"})
     return host

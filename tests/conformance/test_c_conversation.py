@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.agent import agent
 from tests.support.cli import Cli
 from tests.support.host import Host, turns
 from tests.support.journey import paths, plan, rewind, undo, write_files
@@ -216,9 +215,8 @@ def test_50_a_conversation_that_cannot_be_written_is_not_hidden(
 
 def test_50_a_refused_restore_makes_no_fork(cli: Cli, host: Host, workspace: Path) -> None:
     """A precondition that fails cancels the whole of it: no session, no file, exit 13."""
-    busy = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        host.pid = busy.pid
+    with agent() as busy:
+        host.cli = cli.told_by(busy)
         host.prompt("four")
         now = tree_state(workspace)
         sessions = len(cli.ok("--json", "sessions").json_lines)
@@ -228,8 +226,6 @@ def test_50_a_refused_restore_makes_no_fork(cli: Cli, host: Host, workspace: Pat
         assert tree_state(workspace) == now
         assert sorted(os.listdir(host.folder)) == files
         assert len(cli.ok("--json", "sessions").json_lines) == sessions
-    finally:
-        busy.communicate(b"\n", timeout=60)
 
 
 def test_28_what_another_session_changed_refuses_the_rewind(
@@ -256,24 +252,18 @@ def test_28_what_another_session_changed_refuses_the_rewind(
 
 def test_70_a_rewind_while_a_turn_runs_is_refused(cli: Cli, host: Host, workspace: Path) -> None:
     """Naming agent and prompt; a model that calls it from its own tool may only read."""
-    busy = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        host.pid = busy.pid
+    with agent() as busy:
+        host.cli, model = cli.told_by(busy), cli.inside(busy)
         host.prompt("think for long")
         answer = cli.run("--json", "rewind", "turn:2", "--files", "--yes")
         assert (answer.status, answer.error["flag"]) == (13, "--during-turn")
         assert "mine" in answer.error["message"]
         assert "think for long" in answer.error["message"]
-        inside = {"TAKEBACK_SESSION_ID": "s1", "TAKEBACK_AGENT": "mine"}
-        answer = cli.run(
-            "--json", "rewind", "turn:2", "--files", "--yes", "--during-turn", env=inside
-        )
+        answer = model.run("--json", "rewind", "turn:2", "--files", "--yes", "--during-turn")
         assert answer.status == 13
         assert "inside a running turn" in answer.error["message"]
-        cli.ok("log", env=inside)
-        cli.ok("checkpoint", env=inside)
+        model.ok("log")
+        model.ok("checkpoint")
         rewind(cli, "turn:2", "--files", "--during-turn")
-    finally:
-        busy.communicate(b"\n", timeout=60)
     assert (workspace / "a.txt").read_bytes() == b"1\n"
     undo(cli)  # its process is gone, so nobody works here any more

@@ -18,6 +18,7 @@ from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.model.session import Process
 from takeback.ops.processes import can_be_seen, is_gone, seen
+from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 from tests.support.processes import Started
@@ -149,9 +150,9 @@ def can_contain() -> bool:
 def test_an_agent_in_a_container_counts_as_working(cli: Cli, workspace: Path) -> None:
     write_files(workspace, {"a": b"0"})
     said = {"event": "prompt", "session": "s1", "agent": "mine", "turn": "t", "prompt": "p"}
-    stdin = json.dumps({**said, "pid": 1}).encode()
     hook = [*CONTAINER, sys.executable, "-m", "takeback", "hook", "generic"]
-    subprocess.run(hook, cwd=workspace, input=stdin, check=True)  # where it is the first process
+    stdin = json.dumps(said).encode()
+    usual_agent().run(hook, cwd=workspace, input=stdin, check=True)  # where it is the first process
     write_files(workspace, {"a": b"1"})
     cli.ok("checkpoint")
     answer = cli.run("--json", "rewind", "turn:1", "--files", "--yes")

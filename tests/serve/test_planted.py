@@ -14,6 +14,7 @@ from takeback.app.private_files import PrivateFiles
 from takeback.client import Client
 from takeback.paths import takeback_home
 from tests.serve.served import InProcess, serving, until
+from tests.support.agent import agent
 from tests.support.cli import Cli
 from tests.support.host import Host
 
@@ -156,9 +157,10 @@ def test_a_fork_s_directory_is_one_plain_name(host: Host, served: InProcess) -> 
 
 
 def test_a_server_is_not_started_from_inside_a_turn(host: Host, cli: Cli) -> None:
-    host.prompt("go")
-    inside = {"TAKEBACK_SESSION_ID": host.session, "TAKEBACK_AGENT": host.agent}
-    refused = cli.run("--json", "serve", env=inside)
+    with agent() as own:
+        host.cli = cli.told_by(own)
+        host.prompt("go")
+        refused = cli.inside(own).run("--json", "serve")
     assert refused.status == 13
     assert refused.error["code"] == "refused"
     with serving(cli) as server:

@@ -33,7 +33,6 @@ class Host:
     folder: Path
     session: str = "s1"
     agent: str = "mine"
-    pid: int | None = None
     turns: int = field(default=0)
 
     def __post_init__(self) -> None:
@@ -56,7 +55,6 @@ class Host:
             "agent": self.agent,
             "transcript": str(self.transcript),
             "resume": [self.agent, "--resume", "{session}"],
-            **({"pid": self.pid} if self.pid is not None else {}),
             **fields,
         }
         return self.cli.ok("hook", "generic", stdin=json.dumps(document).encode())
@@ -99,7 +97,7 @@ class Host:
         """Starts the agent as a resume line says."""
         assert argv[0] == self.agent
         assert argv[1] == "--resume"
-        return Host(self.cli, self.folder, argv[2], self.agent, self.pid)
+        return Host(self.cli, self.folder, argv[2], self.agent)
 
     def remembers(self) -> list[str]:
         """Returns the texts that it would send to the model."""
