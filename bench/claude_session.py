@@ -73,7 +73,7 @@ class ClaudeSession:
             **more,
         }
         subprocess.run(
-            [sys.executable, "-m", "takeback", "hook", "claude"],
+            [sys.executable, "-I", "-m", "takeback", "hook", "claude"],
             cwd=self._project,
             env=self._environ,
             input=json.dumps(told).encode(),

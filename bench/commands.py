@@ -40,7 +40,7 @@ def measure_commands(rounds: int, sizes: tuple[int, ...] = (10, 1_000, 10_000)) 
             spent["git log -30"].append(timed(["git", "log", "-30"], history, environ))
             for name, words in _COMMANDS.items():
                 more = [newest] if words[-1] == "--session" else []
-                command = [sys.executable, "-m", "takeback", *words, *more]
+                command = [sys.executable, "-I", "-m", "takeback", *words, *more]
                 spent[name].append(timed(command, project, environ))
         kept = {name: values[1:] for name, values in spent.items()}
         rows[str(size)] = {name: median(values) for name, values in kept.items()}
@@ -56,7 +56,7 @@ def measure_commands(rounds: int, sizes: tuple[int, ...] = (10, 1_000, 10_000)) 
 
 def _newest_session(project: Path, environ: dict[str, str]) -> str:
     """Returns the session of the newest turn: without it, a script would be asked which."""
-    command = [sys.executable, "-m", "takeback", "--json", "log", "-n", "1"]
+    command = [sys.executable, "-I", "-m", "takeback", "--json", "log", "-n", "1"]
     answer = subprocess.run(command, cwd=project, env=environ, check=True, stdout=subprocess.PIPE)
     return str(json.loads(answer.stdout)["session"])
 

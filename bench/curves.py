@@ -191,7 +191,7 @@ def _turns(counts: list[int], rounds: int) -> Curve:
         spent: Spent = {name: [] for name in _COMMANDS}
         for number in range(rounds + 1):  # the first fills caches
             for name in _COMMANDS:
-                words = [sys.executable, "-m", "takeback", *name.split()]
+                words = [sys.executable, "-I", "-m", "takeback", *name.split()]
                 took = timed(words, project, environ)
                 if number:
                     spent[name].append(took)

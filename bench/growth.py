@@ -85,7 +85,9 @@ def _commands(size: int, rounds: int) -> Figures:
     spent: Figures = {name: [] for name in _COMMANDS}
     for number in range(rounds + 1):
         for name in _COMMANDS:
-            took = _computing([sys.executable, "-m", "takeback", *name.split()], project, environ)
+            took = _computing(
+                [sys.executable, "-I", "-m", "takeback", *name.split()], project, environ
+            )
             if number:  # the first fills caches
                 spent[name].append(took)
     return spent
@@ -113,7 +115,7 @@ def _catching_up(rounds: int) -> Figures:
             for _ in range(rounds if size < max(_SIZES) else max(2, rounds // 2)):
                 for file in home.rglob("ledger*"):
                     file.unlink()
-                words = [sys.executable, "-m", "takeback", "log", "-n", "1"]
+                words = [sys.executable, "-I", "-m", "takeback", "log", "-n", "1"]
                 spent[str(size)].append(_computing(words, project, own) / size)
     return spent
 
@@ -134,7 +136,7 @@ def _first_log(turns: int) -> Figures:
             (place / f"file{number % 200}.py").write_text(f"value = {number}\n" * 41)
             _tell(hook, {**said, "event": "turn_end"}, environ)
         time.sleep(2)  # a person needs longer than that to type the command
-        words = [sys.executable, "-m", "takeback", "log", "-n", "30"]
+        words = [sys.executable, "-I", "-m", "takeback", "log", "-n", "30"]
         first = _computing(words, place, environ)
         later = [_computing(words, place, environ) for _ in range(5)]
         for socket in launcher.standby_sockets(str(home)):

@@ -95,7 +95,7 @@ def open_once(project: Path, environ: dict[str, str]) -> Opened:
     if pid == 0:
         os.chdir(project)
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", _HEIGHT, _WIDTH, 0, 0))
-        os.execve(sys.executable, [sys.executable, "-m", "takeback"], _environ(environ))
+        os.execve(sys.executable, [sys.executable, "-I", "-m", "takeback"], _environ(environ))
     screen = _Screen(terminal, start)
     try:
         frame = screen.until(_TITLE)

@@ -53,7 +53,7 @@ def measure_server() -> dict[str, Any]:
 @contextmanager
 def _serving(project: Path, environ: dict[str, str]) -> Iterator[tuple[dict[str, Any], int]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "takeback", "serve", "--json"],
+        [sys.executable, "-I", "-m", "takeback", "serve", "--json"],
         cwd=project,
         env=environ,
         stdout=subprocess.PIPE,
@@ -69,7 +69,7 @@ def _serving(project: Path, environ: dict[str, str]) -> Iterator[tuple[dict[str,
 
 def _takeback(project: Path, environ: dict[str, str], *words: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "takeback", *words],
+        [sys.executable, "-I", "-m", "takeback", *words],
         cwd=project,
         env=environ,
         stdout=subprocess.DEVNULL,

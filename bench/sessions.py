@@ -90,7 +90,7 @@ def _play(place: Path, transcript: Path, environ: dict[str, str], turns: int) ->
 def _command(words: list[str], place: Path, environ: dict[str, str]) -> float:
     start = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "takeback", *words],
+        [sys.executable, "-I", "-m", "takeback", *words],
         cwd=place,
         env=environ,
         stdout=subprocess.DEVNULL,

@@ -68,7 +68,7 @@ def new_timeline(
     _make(project, environ, turns, a_session)
     # The ledger catches up once: we measure what has been opened before.
     subprocess.run(
-        [sys.executable, "-m", "takeback", "log", "-n", "1"],
+        [sys.executable, "-I", "-m", "takeback", "log", "-n", "1"],
         cwd=project,
         env=environ,
         stdout=subprocess.DEVNULL,

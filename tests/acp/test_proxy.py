@@ -414,10 +414,10 @@ def test_a_model_behind_the_proxy_may_look_and_goes_nowhere(
         assert "not done for a model" in said or "inside a running turn" in said
         editor.prompt(f"run echo '{over}' | {hide}{takeback} hook generic")
     said = editor.prompt(f"run echo '{back}' | {takeback} hook generic --stdio")[1]
-    assert "inside a running turn" in said
+    assert "this was asked for by a tool of" in said
     assert (workspace / "a.txt").read_text() == "1"
     failures = cli.ok("--json", "status").json["failures"]
-    assert len([line for line in failures if "from inside its own session" in line]) == 2
+    assert len([line for line in failures if "told by a tool of that very session" in line]) == 2
 
 
 def test_a_model_does_not_speak_for_the_editor(cli: Cli) -> None:
