@@ -97,6 +97,7 @@ FIRST   now  by hand  manual  start  no changes
         "deleted": 2,
         "complete": True,
         "late": False,
+        "below": None,
         "amid": None,
         "expired": None,
         "abandoned": False,
