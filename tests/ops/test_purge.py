@@ -217,6 +217,20 @@ def test_a_capture_does_not_bring_it_back(tb: Engine, workspace: Path, home: Pat
     assert shown[b"copy"] == shown[b"config/env/secret.env"] == PURGED
 
 
+def test_what_an_agent_wrote_of_it_since_the_last_checkpoint_never_comes_in(
+    tb: Engine, workspace: Path, home: Path
+) -> None:
+    (workspace / "secret.env").write_bytes(SECRET)
+    transcript = workspace.parent / "transcript.jsonl"
+    transcript.write_text('{"text": "hello"}\n')
+    tell(tb, events.PROMPT, prompt="go", transcript=str(transcript))
+    with transcript.open("a") as file:
+        file.write(f'{{"text": "it is {VALUE.decode()}"}}\n')
+    assert purge(tb, "secret.env").stores[0].transcripts == (str(transcript),)
+    tell(tb, events.TURN_END, transcript=str(transcript))
+    assert holding(home, VALUE) == []
+
+
 def test_a_rewind_across_it_leaves_the_file_alone_and_says_purged(
     tb: Engine, workspace: Path
 ) -> None:

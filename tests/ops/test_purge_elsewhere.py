@@ -14,12 +14,13 @@ from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
+from takeback.ops.forget import forget
 from takeback.ops.purge import Purge, Purging
 from takeback.store import pending, trees
 from takeback.store.location import all_locations
 from takeback.store.lock import Lock
 from tests.support.cli import Cli
-from tests.support.engine import TestClock, garble
+from tests.support.engine import NOON, TestClock, garble
 from tests.support.escaped import escaped
 from tests.support.git import git
 from tests.support.inflated import all_bytes, holding
@@ -273,10 +274,11 @@ def test_damage_of_another_store_is_named(tb: Engine, workspace: Path) -> None:
 
 
 def test_a_store_in_the_trash_is_purged(tb: Engine, workspace: Path, home: Path) -> None:
-    directory = quoting(workspace.parent / "a")
-    trash = home / "forgotten" / os.path.basename(os.path.dirname(directory)) / "123-one"
-    trash.parent.mkdir(parents=True)
-    os.rename(directory, trash)
+    quoting(workspace.parent / "a")
+    with opened(workspace.parent / "a") as other:
+        kept = forget(other._context.store, str(home), NOON)
+    assert kept is not None
+    assert any(where.startswith(kept.forgotten.location.directory) for where in left(home))
     assert purge(tb).is_sure
     assert left(home) == []
 

@@ -17,7 +17,6 @@ from takeback.model.codec import encode
 from takeback.model.ids import new_operation_id
 from takeback.model.needles import Needles
 from takeback.model.operation import PURGE, Operation
-from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
 from takeback.ops.traced import newest_records
 from takeback.ops.transcript import read_now
@@ -98,7 +97,7 @@ def looked_through(store: Store, found: Traced, reporter: Reporter) -> PurgedSto
         also_in=_also_in(found, hits),
         objects=hits.count,
         size=hits.size,
-        transcripts=found.transcripts,
+        transcripts=tuple(part.path for part in found.transcripts),
         copies=found.copies,
         has_it=bool(found.versions or quotes or own_files or found.transcripts),
     )
@@ -207,8 +206,8 @@ class Anew:
             tree = conversation_tree(record)
             if tree is not None:
                 yield from read_conversation(self._store, tree)
-        for path in self._found.transcripts:
-            data = read_now(TranscriptPart(path, 0))
+        for part in self._found.transcripts:
+            data = read_now(part)
             if data is not None:
                 yield data
 
@@ -247,6 +246,6 @@ class Anew:
             objects=hits.count,
             size=hits.size,
             found=(*sorted(oid.hex() for oid in left), *hits.files, *hits.unread),
-            transcripts=found.transcripts,
+            transcripts=tuple(part.path for part in found.transcripts),
             copies=found.copies,
         )

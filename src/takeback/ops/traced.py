@@ -10,6 +10,7 @@ from takeback.model.secret import NOTHING, Secret
 from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
 from takeback.ops.transcript import read_now
+from takeback.store.checkpoints import checkpoint_of
 from takeback.store.namespace import SESSIONS
 from takeback.store.records import read_record
 from takeback.store.traces import Traces, all_records
@@ -35,7 +36,7 @@ class Traced(Value):
     checkpoints: int
     others: Mapping[bytes, list[bytes]]
     copies: tuple[bytes, ...]
-    transcripts: tuple[str, ...]
+    transcripts: tuple[TranscriptPart, ...]
 
 
 def trace(store: Store, wanted: Callable[[bytes, bytes], bool], known: Secret = NOTHING) -> Traced:
@@ -93,11 +94,12 @@ def newest_records(store: Store) -> Iterator[Record]:
         yield read_record(store, tip)
 
 
-def _quoting_transcripts(store: Store, needles: Needles) -> Iterator[str]:
+def _quoting_transcripts(store: Store, needles: Needles) -> Iterator[TranscriptPart]:
     """Yields the agents' own transcripts that are there and quote it: they are not ours."""
-    told = (record.meta.get("transcript") for record in newest_records(store))
-    paths = {path for parts in told for path, _ in parts or () if path}
-    for path in sorted(paths):
-        data = read_now(TranscriptPart(path, 0))
+    told = (checkpoint_of(record).transcript for record in newest_records(store))
+    places = {(part.path, part.place) for parts in told for part in parts if part.place}
+    for path, place in sorted(places):
+        part = TranscriptPart(path, 0, place)
+        data = read_now(part)
         if data is not None and needles.are_in(data):
-            yield path
+            yield part
