@@ -85,14 +85,12 @@ def prompts(cli: Cli, session: str) -> list[tuple[str, str | None]]:
     return [(line["kind"], line["prompt"]) for line in reversed(lines) if line["kind"] in kinds]
 
 
-def test_66_claude_its_own_rewind_leaves_no_abandoned_turn(
-    cli: Cli, workspace: Path, tmp_path: Path
-) -> None:
+def test_66_claude_its_own_rewind_leaves_no_abandoned_turn(cli: Cli, workspace: Path) -> None:
     """A recorded session: /rewind, a steer, a subagent, Esc, !command, /compact, an error."""
     folder = RECORDED / "claude"
     name = "e3d0354f-9eb7-4885-8079-2aab217ce6aa"
     files = {f"{name}.jsonl": (folder / "tui-2.1.325.jsonl").read_bytes()}
-    replay = Replay(cli, "claude", tmp_path / "agent", files)
+    replay = Replay(cli, "claude", files)
     replay.play(folder / "tui-2.1.325-hooks.jsonl")
     replay.finish()
     session = f"claude-{name}"
@@ -123,14 +121,14 @@ def test_66_claude_its_own_rewind_leaves_no_abandoned_turn(
     assert asked in child_of(cli, "turn:4", session)
     first = rewind(cli, f"{session}/turn:1", "--conversation")
     assert first["resume"]["argv"] == ["claude"]
-    [transcript] = (tmp_path / "agent").rglob(f"{name}.jsonl")
+    [transcript] = Path(os.environ["HOME"]).rglob(f"{name}.jsonl")
     assert transcript.read_bytes() == files[f"{name}.jsonl"]
 
 
-def test_66_codex_its_own_rewind_spans_files(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+def test_66_codex_its_own_rewind_spans_files(cli: Cli, workspace: Path) -> None:
     """A thread of three files and a fork: what was reverted is in no later history."""
     folder = RECORDED / "codex"
-    replay = Replay(cli, "codex", tmp_path / "agent", recorded_files(folder / "sessions"))
+    replay = Replay(cli, "codex", recorded_files(folder / "sessions"))
     replay.play(folder / "hooks.jsonl")
     replay.finish()
     session = "codex-01a1df2b-0420-78a1-860a-be5a27fc401a"
@@ -155,10 +153,10 @@ def test_66_codex_its_own_rewind_spans_files(cli: Cli, workspace: Path, tmp_path
     assert "TURN-FIVE" not in before_six
 
 
-def test_66_gemini_its_own_rewind(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+def test_66_gemini_its_own_rewind(cli: Cli, workspace: Path) -> None:
     """/rewind forgets a turn; so does every history after it."""
     folder = RECORDED / "gemini"
-    replay = Replay(cli, "gemini", tmp_path / "agent", recorded_files(folder / "chats"))
+    replay = Replay(cli, "gemini", recorded_files(folder / "chats"))
     replay.play(folder / "terminal.jsonl")
     replay.finish()
     session = "gemini-d5eff84b-a7ac-4867-9bef-7922f7e81395"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tests.support.cli import Cli
@@ -13,13 +14,14 @@ RECORDED = Path(__file__).parents[1] / "adapters" / "recorded"
 class Replay:
     """A recorded session, played into a workspace of the test.
 
-    ``files`` maps the name of each transcript, as the payloads have it, to its final bytes.
+    ``files`` maps the name of each transcript, as the payloads have it, to its final bytes. They
+    are where their agent keeps them, in the person's home: nowhere else would they be read.
     """
 
-    def __init__(self, cli: Cli, agent: str, folder: Path, files: dict[str, bytes]) -> None:
+    def __init__(self, cli: Cli, agent: str, files: dict[str, bytes]) -> None:
         self._cli = cli
         self._agent = agent
-        self._folder = folder
+        self._folder = Path(os.environ["HOME"])
         self._files = files
 
     def play(self, hooks: Path, *, home: str = "/home/dev/") -> None:
