@@ -11,10 +11,11 @@ import pytest
 
 from takeback import Takeback
 from takeback.adapters import adapter_named
-from takeback.events import Heard, Speaker, hear
+from takeback.events import Heard, hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.stdio.server import StdioServer
+from tests.support.agent import speaker
 from tests.support.below import BelowAgent
 from tests.support.cli import Cli
 from tests.support.journey import write_files
@@ -23,7 +24,7 @@ from tests.support.processes import wait_for
 
 def tell(workspace: Path, kind: str, *, session: str = "s1", **fields: Any) -> Heard:
     told = {"event": kind, "agent": "mine", "session": session, "cwd": str(workspace), **fields}
-    return hear(Speaker("generic", "a test"), lambda: told)
+    return hear(speaker(), lambda: told)
 
 
 def break_store(workspace: Path) -> Path:
@@ -304,8 +305,7 @@ def test_both_faces_note_the_same_failures_and_record_the_same_events(
 def beside(workspace: Path, kind: str, said: list[str], **fields: Any) -> Heard:
     """Tells an event of an agent that need not wait, and notes what it is told when it goes on."""
     told = {"event": kind, "agent": "mine", "session": "s1", "cwd": str(workspace), **fields}
-    speaker = Speaker("generic", "a test", beside=True)
-    return hear(speaker, lambda: told, lambda event, output: said.append(output))
+    return hear(speaker(beside=True), lambda: told, lambda event, output: said.append(output))
 
 
 def test_only_at_the_end_of_a_round_an_agent_goes_on(workspace: Path) -> None:
@@ -335,7 +335,7 @@ def test_the_next_round_tells_it_before_its_agent_goes_on(workspace: Path) -> No
     limit_size(workspace)
     write_files(workspace, {"a": b"1"})
     said: list[str] = []
-    claude = Speaker("claude", "a test", beside=True)
+    claude = speaker("claude", beside=True)
     session = {"session_id": "s1", "cwd": str(workspace), "transcript_path": "/none"}
 
     def told(name: str, **fields: Any) -> None:
@@ -382,8 +382,7 @@ def test_a_round_that_was_recorded_and_left_waiting_by_a_kill_is_recorded_once(
         kept.extend((one.name, one.read_bytes()) for one in pending.iterdir())
 
     told = {"event": events.ROUND_END, "agent": "mine", "session": "s1", "tools": tools}
-    speaker = Speaker("generic", "a test", beside=True)
-    hear(speaker, lambda: {**told, "cwd": str(workspace)}, look)
+    hear(speaker(beside=True), lambda: {**told, "cwd": str(workspace)}, look)
     [(name, data)] = kept
     assert list(pending.iterdir()) == []
     (pending / name).write_bytes(data)

@@ -15,12 +15,13 @@ from takeback import Takeback, durable
 from takeback.app.engine import Engine
 from takeback.app.recording import Recording
 from takeback.errors import InUse, NotAWorkspace, StoreMoved, TakebackError, UsageError
-from takeback.events import Speaker, hear
+from takeback.events import hear
 from takeback.model.retention import DAY
 from takeback.ops import forget, sweeping
 from takeback.paths import config_file, takeback_home
 from takeback.store.forgotten import every_location, put_away
 from takeback.store.lock import Lock
+from tests.support.agent import speaker
 from tests.support.inflated import holding
 from tests.support.trees import tree_state
 
@@ -267,9 +268,8 @@ def test_a_full_disk_takes_it_all_the_same(
 
 
 def told(workspace: Path, event: str) -> None:
-    speaker = Speaker("generic", "a test")
     said = {"event": event, "agent": "mine", "session": "s", "cwd": str(workspace), "prompt": "p"}
-    heard = hear(speaker, lambda: said)
+    heard = hear(speaker(), lambda: said)
     assert heard.failure is None
     assert heard.checkpoint is not None, heard
 

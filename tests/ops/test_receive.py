@@ -10,7 +10,7 @@ import pytest
 
 from takeback import durable
 from takeback.errors import TimedOut
-from takeback.events import Speaker, hear
+from takeback.events import hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops.receive import (
@@ -23,6 +23,7 @@ from takeback.ops.receive import (
     receive,
     take_waiting,
 )
+from tests.support.agent import speaker
 from tests.support.cli import Cli
 from tests.support.engine import Heard, opened
 from tests.support.faults import Faults
@@ -98,8 +99,7 @@ def test_who_comes_while_the_first_capture_goes_on_does_not_wait_for_it_nor_stan
         assert is_first_left(context)
         write_files(workspace, {"file0": b"before the second prompt"})
         second = {"event": "prompt", "agent": "mine", "session": "s2", "prompt": "second"}
-        speaker = Speaker("generic", "a test")
-        heard = hear(speaker, lambda: {**second, "turn": "t2", "cwd": os.fspath(workspace)})
+        heard = hear(speaker(), lambda: {**second, "turn": "t2", "cwd": os.fspath(workspace)})
         assert heard.waiting
         with opened(workspace) as another:
             assert not await_rounds(another, wait=600), "nobody was waited for any more"

@@ -14,7 +14,7 @@ import pytest
 from takeback import config, durable, kernel
 from takeback.app.engine import Engine
 from takeback.errors import UsageError
-from takeback.events import Speaker, hear
+from takeback.events import hear
 from takeback.model.operation import Pruned
 from takeback.model.retention import DAY
 from takeback.ops import sweeping
@@ -22,6 +22,7 @@ from takeback.ops.sweep import sweep
 from takeback.paths import config_file
 from takeback.store import detached
 from takeback.store.disk import size_on_disk
+from tests.support.agent import speaker
 from tests.support.engine import TestClock
 from tests.support.faults import Faults
 
@@ -56,9 +57,8 @@ def _toml(value: object) -> str:
 
 def told(workspace: Path, event: str) -> None:
     """An event that an agent tells, all of its way."""
-    speaker = Speaker("generic", "a test")
     heard = hear(
-        speaker,
+        speaker(),
         lambda: {"event": event, "agent": "mine", "session": "new", "cwd": str(workspace)},
     )
     assert heard.failure is None

@@ -16,13 +16,25 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
+from takeback.events import Speaker
 from tests.support.warm import Starter, Words, begun, warm
 
 
 class AgentProcess(Starter):
     """A process that calls hooks, as an agent does, and that lets its model run programs."""
+
+    @cached_property
+    def hook(self) -> Starter:
+        """A hook of its that stays: what ``hear`` is told through, in the test's own process."""
+        return Starter(self)
+
+    def close(self) -> None:
+        if "hook" in vars(self):
+            self.hook.close()
+        super().close()
 
     def tool(self, words: Words, **how: Any) -> subprocess.CompletedProcess[bytes]:
         """Runs a program as its model does; takes what ``run`` takes."""
@@ -42,6 +54,11 @@ def agent() -> Iterator[AgentProcess]:
         yield began
     finally:
         began.close()
+
+
+def speaker(agent: str = "generic", *, beside: bool = False) -> Speaker:
+    """Speaks as a hook of the usual agent does, in the test's own process."""
+    return Speaker(agent, "a test", process=usual_agent().hook.pid, beside=beside)
 
 
 _usual: list[AgentProcess] = []
