@@ -55,12 +55,9 @@ class Engine(Following):
         message: str | None = None,
         session: str | None = None,
         allow_large: bool = False,
-        model: str | None = None,
+        model: str | None = None,  # whose model it is that asks, where that needs no finding out
     ) -> Made:
-        """Makes a checkpoint of the files as they are now, in ``session``.
-
-        ``model`` names whose model it is that asks, where that needs no finding out.
-        """
+        """Makes a checkpoint of the files as they are now, in ``session``."""
         if self.interrupted:
             with self._context.locked() as locked:
                 self._recover_and_say(locked)
