@@ -14,7 +14,7 @@ from takeback.model.event import PROMPT, AgentEvent
 from takeback.model.ids import SessionId
 from takeback.ops.context import Context
 from takeback.ordinary import all_names
-from takeback.store import location, open_turns, pending
+from takeback.store import location, notes, pending
 from takeback.store.namespace import SESSIONS, session_ref
 from takeback.store.packdir import whole_packs
 from takeback.store.trust import Trust
@@ -69,7 +69,7 @@ def context(workspace: Path) -> Iterator[Context]:
         (workspace / "kept").write_bytes(b"kept")
         checkpoint(context)
         checkpoint(context, session="other")
-        under_lock(context, lambda it: open_turns.note(it.lock, SessionId("other"), is_open=True))
+        under_lock(context, lambda it: notes.note_turn(it.lock, SessionId("other"), is_open=True))
         event = AgentEvent(kind=PROMPT, agent="mine", session="s", directory=str(workspace))
         pending.leave(context.store, event, 1.0, ())
         yield context
@@ -110,7 +110,7 @@ QUESTIONS: dict[str, tuple[Question, Callable[[Context], str]]] = {
         lambda it: pending.any_left(it.store),
         lambda it: os.listdir(it.store.path("pending"))[0],
     ),
-    "open turns": (lambda it: open_turns.sessions(it.store), lambda it: "other"),
+    "open turns": (lambda it: notes.with_open_turn(it.store), lambda it: "other"),
     "all workspaces": (
         lambda it: [one.directory for one in location.all_locations(it.store.location.home)],
         lambda it: os.path.basename(it.store.directory),

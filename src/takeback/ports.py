@@ -306,22 +306,3 @@ if TYPE_CHECKING:
 
             ``whole`` is the history that the part is of; an empty part is replaced altogether.
             """
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> float:
-        import time
-
-        return time.time()
-
-
-class SilentReporter:
-    """Hears and says nothing."""
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        pass

@@ -63,7 +63,7 @@ _LATER = (
     "takeback.ops.save",
     "takeback.ops.sweeping",
     "takeback.ops.watch",
-    "takeback.store.told",
+    "takeback.store.notes",
 )
 _LOOK_SECONDS = 10.0
 _TOLD_SECONDS = 1.0

@@ -69,7 +69,7 @@ from takeback.ops import capture as captures
 from takeback.ops import open as opening
 from takeback.model.policy import Policy
 from takeback.ops.context import Context
-from takeback.ports import SilentReporter, SystemClock
+from takeback.ops.context import SilentReporter, SystemClock
 from takeback.store import trees
 
 libc = ctypes.CDLL(None)

@@ -16,7 +16,7 @@ from takeback.errors import RecoveredInstead
 from takeback.model.keeping import EDITS, Keeping
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
-from takeback.ports import SilentReporter
+from takeback.ops.context import SilentReporter
 from tests.support.faults import Faults, Ran, run
 from tests.support.removal import remove_tree
 from tests.support.trees import Entry, differences, tree_state

@@ -24,10 +24,10 @@ from takeback.model.operation import CONVERSATION, Pruned
 from takeback.model.retention import DAY
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.ops.catch_up import rebuild_ledger
+from takeback.ops.context import SilentReporter
 from takeback.ops.index import Index
 from takeback.ops.prune import Prune, Pruning, Selection
 from takeback.ops.sweep import sweep
-from takeback.ports import SilentReporter
 from takeback.store.given_up import has_garbage
 from takeback.store.labels import remove_label
 from takeback.store.namespace import LABELS, LOCAL, labelled_by

@@ -32,10 +32,10 @@ from takeback.model.ids import CheckpointId, SessionId, new_operation_id
 from takeback.model.operation import PRUNE, Pruned
 from takeback.model.retention import Bounds
 from takeback.ops.catch_up import catch_up
+from takeback.ops.context import SilentReporter
 from takeback.ops.inventory import Inventory
 from takeback.ops.receive import Delivery, receive, take_waiting
 from takeback.ops.shedding import Shedding
-from takeback.ports import SilentReporter
 from takeback.store import pending
 from takeback.store.chains import Chains
 from takeback.store.expiry import Rewriting, expired

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from takeback.ports import SystemClock
+from takeback.ops.context import SystemClock
 
 _INTERPRETER = """#!{python} -I
 import sys
 sys.path.insert(0, {source!r})
-from takeback.ports import SystemClock
+from takeback.ops.context import SystemClock
 with open({clock!r}) as file:
     now = float(file.read())
 SystemClock.now = lambda self: now

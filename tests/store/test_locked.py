@@ -12,7 +12,7 @@ from takeback.git.objects import BLOB
 from takeback.model.ids import SessionId
 from takeback.ops.capture import capture
 from takeback.ops.context import Context, LockedContext
-from takeback.store import journal, open_turns
+from takeback.store import journal, notes
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from tests.support.engine import opened
@@ -23,7 +23,7 @@ NEED_IT: tuple[Callable[[LockedContext], object], ...] = (
     lambda it: it.lock.raise_epoch(),
     lambda it: it.lock.clear_blame(["pack-x"]),
     lambda it: journal.write(it.lock, {}),
-    lambda it: open_turns.note(it.lock, SessionId("s"), is_open=True),
+    lambda it: notes.note_turn(it.lock, SessionId("s"), is_open=True),
     lambda it: PackSink(it.lock),
     lambda it: Trust(it.store).begin(it.lock),
     capture,

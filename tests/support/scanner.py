@@ -10,8 +10,7 @@ from takeback.store import trees
 from takeback.store.sink import PackSink
 from takeback.worktree.ignore import IgnoreRules
 from takeback.worktree.rules import Rules
-from takeback.worktree.scan import Scan, Scanned
-from takeback.worktree.setup import ScanSetup
+from takeback.worktree.scan import Scan, Scanned, ScanSetup
 from takeback.worktree.statcache import StatCache
 
 Moment = Callable[[bytes], None]

@@ -8,8 +8,8 @@ from typing import Any
 
 from takeback import Takeback
 from takeback.model.checkpoint import Checkpoint
+from takeback.ops.context import SilentReporter
 from takeback.ops.open import locate, open_store
-from takeback.ports import SilentReporter
 from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import session_id
 from tests.support.processes import wait_for

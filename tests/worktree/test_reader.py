@@ -61,7 +61,7 @@ import errno, os, sys
 from takeback import durable
 from takeback.model.policy import Policy
 from takeback.ops.open import locate, open_store, open_workspace
-from takeback.ports import SilentReporter
+from takeback.ops.context import SilentReporter
 from takeback.store.sink import PackSink
 from takeback.worktree import hashing, reader
 from takeback.worktree.reading import Intake

@@ -9,8 +9,8 @@ from takeback.app.border import guarded
 from takeback.errors import Option, UsageError
 from takeback.gate.asker import refuse_inside, refuse_look, who
 from takeback.model.path_text import to_text
+from takeback.ops.context import SilentReporter, SystemClock
 from takeback.paths import takeback_home
-from takeback.ports import SilentReporter, SystemClock
 from takeback.store.disk import size_on_disk
 from takeback.store.location import all_locations
 from takeback.store.store import Store

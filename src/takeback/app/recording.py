@@ -135,34 +135,34 @@ class Recording(OpenWorkspace):
 
     def is_news(self, event: AgentEvent) -> bool:
         """Tells whether a failure at an event is the first of its turn, and remembers it."""
-        from takeback.store import told
+        from takeback.store import notes
 
         session = session_id(event.agent, event.session)
-        return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
+        return notes.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
 
     def is_first(self, event: AgentEvent, about: str) -> bool:
         """Tells whether something is to be told in a session for the first time, and remembers."""
-        from takeback.store import told
+        from takeback.store import notes
 
-        return told.is_first(self._context.store, session_id(event.agent, event.session), about)
+        return notes.is_first(self._context.store, session_id(event.agent, event.session), about)
 
     def say_later(self, event: AgentEvent, warning: str) -> None:
         """Keeps a warning for the next event at which the person can be told."""
-        from takeback.store import told
+        from takeback.store import notes
 
-        told.keep(self._context.store, session_id(event.agent, event.session), warning)
+        notes.keep(self._context.store, session_id(event.agent, event.session), warning)
 
     def unsaid(self, event: AgentEvent) -> str | None:
         """Returns the warning that was kept for this event or a later one, once."""
-        from takeback.store import told
+        from takeback.store import notes
 
-        return told.take(self._context.store, session_id(event.agent, event.session))
+        return notes.take(self._context.store, session_id(event.agent, event.session))
 
     def note_good_beginning(self, event: AgentEvent) -> None:
         """Notes that a turn's first checkpoint was made: its first failure will be news."""
-        from takeback.store import told
+        from takeback.store import notes
 
-        told.forget(self._context.store, session_id(event.agent, event.session))
+        notes.forget(self._context.store, session_id(event.agent, event.session))
 
     @property
     def now(self) -> float:

@@ -10,8 +10,8 @@ from takeback.app.workspace import location_of
 from takeback.errors import Command, NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.gate.asker import refuse_look, who
 from takeback.model.naming import NEWEST, needs_session
+from takeback.ops.context import SilentReporter
 from takeback.ops.open import open_store
-from takeback.ports import SilentReporter
 from takeback.store.store import Store
 
 TYPE_CHECKING = False

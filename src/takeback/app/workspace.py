@@ -15,11 +15,10 @@ from takeback.errors import (
 )
 from takeback.model.path_text import FromRoot, to_text
 from takeback.model.session import ITSELF
-from takeback.ops.context import Context
+from takeback.ops.context import Context, SilentReporter, SystemClock
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file, home_named, recorded_settings, usual_config_file
-from takeback.ports import SilentReporter, SystemClock
-from takeback.store import journal, open_turns
+from takeback.store import journal, notes
 from takeback.store.location import workspace_around
 
 TYPE_CHECKING = False
@@ -325,7 +324,7 @@ class OpenWorkspace:
 
     def _close_ended(self) -> None:
         """Ends the turns that are over but not announced as such, before anybody looks."""
-        if not open_turns.sessions(self._context.store):
+        if not notes.with_open_turn(self._context.store):
             return  # nearly always, and then the capture code need not be imported
         if self._stops is None:
             from takeback.app.endings import Stops

@@ -24,11 +24,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import closing
 
 from takeback import adapters
 from takeback.errors import Refused, TakebackError, UsageError
-from takeback.gate import peers
 from takeback.gate.living import Living, living
 from takeback.model import turn as moments
 from takeback.model.checkpoint import MANUAL, UNDO
@@ -36,7 +34,6 @@ from takeback.model.path_text import to_text
 from takeback.model.session import ITSELF, Asker
 from takeback.model.value import Value
 from takeback.ops import processes, running
-from takeback.ops.preconditions import called_from
 from takeback.ops.running import RunningTurn
 from takeback.paths import home_named, takeback_home
 from takeback.store import location as locations
@@ -90,7 +87,7 @@ class Who(Value):
     def sentence(self) -> str:
         """Says which session and process it is taken for, and why."""
         if self.turn is not None:
-            return called_from(self.turn)
+            return running.called_from(self.turn)
         first = self.agents[0]
         where = running.which(first.session, first.process)
         return f"this was called from inside {first.agent}{where}"
@@ -130,6 +127,8 @@ def waive() -> None:
 
 def connection(accepted: socket) -> Connection:
     """Returns what names a connection, to be asked later who is at its other end."""
+    from takeback.gate import peers  # only where there is a connection
+
     return peers.connection(accepted)
 
 
@@ -140,6 +139,8 @@ def asker_of(connected: Connection | None) -> Asker:
     """
     if connected is None:
         return ITSELF
+    from takeback.gate import peers
+
     found = peers.peers(connected)
     if found.known and not found.pids:
         raise Refused("the program that asked for this has gone", hint="it was not done: ask again")
@@ -187,7 +188,7 @@ def _living(home: str, above: Iterable[Mapping[str, str]]) -> list[Living]:
     A tool may have chosen another home; its agent has that of the person who started it.
     """
     homes = {home: None}
-    for environ in above:
+    for environ in filter(None, above):  # of another user's process the system tells none
         try:
             homes[home_named(environ)] = None
         except UsageError:  # it names none
@@ -261,7 +262,7 @@ def _running_of(sessions: Iterable[Living], environ: Mapping[str, str]) -> Runni
         if known is None:
             continue
         try:
-            with closing(Store.open(known, environ)) as store:
+            with Store.open(known, environ) as store:
                 newest = newest_checkpoint(store, one.session)
                 if newest is not None and _is_unended(store, newest):
                     return _turn(store, newest).replace(process=one.process)
@@ -280,7 +281,7 @@ def _left_of(home: str, environ: Mapping[str, str], named: set[SessionId]) -> Ru
         return None
     for location in locations.all_locations(home):
         try:
-            with closing(Store.open(location, environ)) as store:
+            with Store.open(location, environ) as store:
                 for session in named:
                     newest = newest_checkpoint(store, session)
                     if newest is None or newest.machine != store.machine or newest.below:

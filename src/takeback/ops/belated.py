@@ -19,7 +19,7 @@ from takeback.ops.closing import close_gone
 from takeback.ops.event_step import NO_TRANSCRIPT, EventStep
 from takeback.ops.predecessor import newest_kept
 from takeback.ops.receive import record_waiting
-from takeback.store import open_turns, trees
+from takeback.store import notes, trees
 from takeback.store.namespace import session_id
 from takeback.store.operations import newest_here, operation_of
 from takeback.store.records import read_record
@@ -61,7 +61,7 @@ def record_belated(
         if last is not None and not always and not _differs(locked.store, last, captured, besides):
             captured.keep()
             return ()
-        others = [one for one in open_turns.sessions(locked.store) if one != session]
+        others = [one for one in notes.with_open_turn(locked.store) if one != session]
         if others and not always and first.kind == events.PROMPT:
             told = (first.replace(kind=events.SESSION_START, turn=None, prompt=None),)
         made = []

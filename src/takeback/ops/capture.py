@@ -21,8 +21,7 @@ from takeback.worktree import project
 from takeback.worktree.ignore import IgnoreRaced, IgnoreRules
 from takeback.worktree.record import CacheDamaged
 from takeback.worktree.rules import Rules
-from takeback.worktree.scan import Scan
-from takeback.worktree.setup import ScanSetup
+from takeback.worktree.scan import Scan, ScanSetup
 from takeback.worktree.staged import staged
 from takeback.worktree.statcache import StatCache
 

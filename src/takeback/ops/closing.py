@@ -12,7 +12,7 @@ from takeback.errors import TakebackError
 from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
 from takeback.ops.capture import capture, draft_after, record
 from takeback.ops.processes import is_alive_here, is_gone
-from takeback.store import journal, open_turns
+from takeback.store import journal, notes
 from takeback.store.checkpoints import newest_checkpoint
 
 TYPE_CHECKING = False
@@ -44,12 +44,12 @@ def close_gone(
     tells from a session's newest checkpoint whether Esc has ended its turn; without it that is not
     checked.
     """
-    for session in open_turns.sessions(context.store):
+    for session in notes.with_open_turn(context.store):
         if session == besides:
             continue
         newest = newest_checkpoint(context.store, session)
         if newest is None or newest.moment.phase == IDLE or _is_old(context, newest):
-            open_turns.note(context.lock, session, is_open=False)
+            notes.note_turn(context.lock, session, is_open=False)
             continue
         moment = _end(newest, is_stopped)
         if moment is None:
@@ -61,7 +61,7 @@ def close_gone(
             left=(),
         )
         record(context, captured, drafted)
-        open_turns.note(context.lock, session, is_open=False)
+        notes.note_turn(context.lock, session, is_open=False)
 
 
 def _end(newest: Checkpoint, is_stopped: IsStopped | None) -> Moment | None:
@@ -106,7 +106,7 @@ def close_ended(context: Context, is_stopped: IsStopped) -> None:
 
 
 def _any_ended(context: Context, is_stopped: IsStopped) -> bool:
-    for session in open_turns.sessions(context.store):
+    for session in notes.with_open_turn(context.store):
         newest = newest_checkpoint(context.store, session)
         if newest is not None and newest.moment.phase != IDLE and _end(newest, is_stopped):
             return True

@@ -59,3 +59,22 @@ class ContextLocking:
 
     def __exit__(self, *exc: object) -> None:
         self._lock.__exit__(*exc)
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        import time
+
+        return time.time()
+
+
+class SilentReporter:
+    """Hears and says nothing."""
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass

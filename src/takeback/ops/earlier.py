@@ -12,11 +12,11 @@ from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.address import label_words
 from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
+from takeback.ops.context import SilentReporter
 from takeback.ops.failures import Translated
 from takeback.ops.index import Index
 from takeback.ops.open import LockedStore, Making
 from takeback.paths import takeback_home
-from takeback.ports import SilentReporter
 from takeback.store import location as locations
 from takeback.store import succession
 from takeback.store.store import Store

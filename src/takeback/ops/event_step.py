@@ -22,7 +22,7 @@ from takeback.model.value import Value
 from takeback.ops.capture import draft_after, record, record_again
 from takeback.ops.processes import seen
 from takeback.ops.said import said_in, said_now
-from takeback.store import open_turns
+from takeback.store import notes
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.namespace import session_id
 from takeback.store.operations import newest_id
@@ -112,7 +112,7 @@ class EventStep:
         return self._noted_as_open(record_again(self._context, last, drafted, conversation=kept))
 
     def _noted_as_open(self, made: Checkpoint) -> Checkpoint:
-        open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
+        notes.note_turn(self._context.lock, self.session, is_open=made.phase != IDLE)
         return made
 
     def _drafted(self, *, late: bool) -> tuple[Checkpoint, list[Part]]:

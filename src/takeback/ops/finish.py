@@ -10,10 +10,9 @@ import os
 
 from takeback import config
 from takeback.errors import TakebackError
-from takeback.ops.context import Context
+from takeback.ops.context import Context, SilentReporter, SystemClock
 from takeback.ops.open import open_workspace
 from takeback.ops.receive import take_waiting
-from takeback.ports import SilentReporter, SystemClock
 from takeback.store import detached, log
 from takeback.store.location import read_location
 from takeback.store.store import Store

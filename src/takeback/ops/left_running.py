@@ -26,7 +26,7 @@ from takeback.model.value import Value
 from takeback.ops.capture import capture, draft_after, record
 from takeback.ops.processes import ancestors, can_be_seen, fields, is_alive, seen, variables
 from takeback.ops.turn_states import is_event
-from takeback.store import detached, journal, open_turns
+from takeback.store import detached, journal, notes
 from takeback.store.checkpoints import newest_checkpoint
 
 TYPE_CHECKING = False
@@ -274,7 +274,7 @@ def note(context: LockedContext, captured: Captured, found: Iterable[LeftRunning
             stopped=newest.stopped or newest.unfinished,
         )
         record(context, captured, drafted)
-        open_turns.note(context.lock, session, is_open=True)
+        notes.note_turn(context.lock, session, is_open=True)
         is_news = True
     return is_news
 

@@ -95,18 +95,7 @@ def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
     """A model that calls takeback from its own tool may read and checkpoint, not rewind."""
     inside = facts.inside
     if inside is not None and (inside.is_elsewhere or not context.policy.agent_may_rewind):
-        yield Refusal(INSIDE_TURN, called_from(inside))
-
-
-def called_from(turn: RunningTurn) -> str:
-    """Says in which turn of an agent a call was made."""
-    which = running.which(turn.session, turn.process)
-    if turn.is_elsewhere:
-        return f"this was called from inside {turn.agent}{which}, which works in another workspace"
-    its = f"a running turn of {turn.agent} ({_quoted(turn.prompt)}){which}"
-    if turn.presumed:
-        return f"the system does not say whether {its} asks for it; press Esc there first"
-    return f"this was called from inside {its}"
+        yield Refusal(INSIDE_TURN, running.called_from(inside))
 
 
 def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> Iterator[Refusal]:
@@ -117,7 +106,7 @@ def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> It
             doing, first = "is working on", "press Esc there first"
             if turn.background:
                 doing, first = "has background tasks running since", "let them end first"
-            prompt = _quoted(turn.prompt)
+            prompt = running.quoted(turn.prompt)
             said = f"{turn.agent} {doing} {prompt}{left_commands(turn)}; {first}"
             yield Refusal(DURING_TURN, said, (DURING_TURN,))
 
@@ -126,7 +115,7 @@ def left_commands(turn: RunningTurn) -> str:
     """Names what a turn left running, in brackets; empty if that is not known."""
     if not turn.commands:
         return ""
-    first = [_quoted(command) for command in turn.commands[:_FIRST]]
+    first = [running.quoted(command) for command in turn.commands[:_FIRST]]
     rest = len(turn.commands) - len(first)
     return f" ({', '.join(first)}{f' and {rest} more' if rest else ''})"
 
@@ -149,11 +138,6 @@ def _others(changes: Prepared, facts: Facts, overrides: Overrides) -> Iterator[R
 def others(changes: Prepared, facts: Facts) -> tuple[bytes, ...]:
     """Returns the planned paths that another session changed since the target."""
     return tuple(sorted(path for path in changes.paths if path in facts.others))
-
-
-def _quoted(prompt: str) -> str:
-    line = prompt.strip().split("\n")[0]
-    return f'"{line[:60]}{"..." if len(line) > 60 else ""}"' if line else "a turn"
 
 
 def _mass_deletion(

@@ -12,7 +12,6 @@ its tombstones still know what is meant, where the file itself or another store 
 from __future__ import annotations
 
 import os
-from contextlib import closing
 
 from takeback.errors import Command, NoSuchCheckpoint, Refused, StoreDamaged, TakebackError
 from takeback.git.objects import BLOB, object_id
@@ -187,7 +186,7 @@ class Purge:
             if os.path.realpath(directory) == os.path.realpath(own.directory):
                 continue
             try:
-                with Translated("reading it"), closing(_opened(directory, own)) as store:
+                with Translated("reading it"), _opened(directory, own) as store:
                     made.append(look(store))
             except TakebackError as error:
                 if os.path.lexists(directory):

@@ -18,7 +18,7 @@ from takeback.errors import GitUnusable, TakebackError
 from takeback.model.operation import UNDO
 from takeback.model.policy import Policy
 from takeback.ops.checkpoint import checkpoint
-from takeback.ops.context import Context
+from takeback.ops.context import Context, SilentReporter, SystemClock
 from takeback.ops.destination import goal_of
 from takeback.ops.finding import BROKEN, OFFER, OK, Finding
 from takeback.ops.index import Index
@@ -30,7 +30,6 @@ from takeback.ops.scratch import ScratchDirectory
 from takeback.ops.undo import next_step, request
 from takeback.ordinary import ordinary
 from takeback.paths import git_record, takeback_home
-from takeback.ports import SilentReporter, SystemClock
 from takeback.store import location as locations
 
 TYPE_CHECKING = False

@@ -132,3 +132,20 @@ def which(session: str, process: Process | None) -> str:
     """Names a session and its agent's process, in brackets, as refusals do."""
     pid = "" if process is None else f", process {process.pid}"
     return f" (session {session}{pid})"
+
+
+def called_from(turn: RunningTurn) -> str:
+    """Says in which turn of an agent a call was made."""
+    its, inside = which(turn.session, turn.process), "this was called from inside"
+    if turn.is_elsewhere:
+        return f"{inside} {turn.agent}{its}, which works in another workspace"
+    running = f"a running turn of {turn.agent} ({quoted(turn.prompt)}){its}"
+    if turn.presumed:
+        return f"the system does not say whether {running} asks for it; press Esc there first"
+    return f"{inside} {running}"
+
+
+def quoted(prompt: str) -> str:
+    """Returns as much of a prompt as names its turn in a sentence."""
+    line = prompt.strip().split("\n")[0]
+    return f'"{line[:60]}{"..." if len(line) > 60 else ""}"' if line else "a turn"

@@ -23,6 +23,7 @@ from __future__ import annotations
 from takeback.errors import WriteFailed
 from takeback.model.value import Value
 from takeback.ops.additions import Additions
+from takeback.ops.context import SilentReporter
 from takeback.ops.due import exceeds, is_outgrown, maintenance_shortage
 from takeback.ops.failures import Translated
 from takeback.ops.handed_out import HandedOut
@@ -31,7 +32,6 @@ from takeback.ops.inventory import Inventory
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.prune import Prune
 from takeback.ops.stock import Stock
-from takeback.ports import SilentReporter
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import all_trash, remove_trash, trashed_records
 from takeback.store.floor import note_floor

@@ -18,7 +18,7 @@ import time
 from takeback import config
 from takeback.errors import InUse, SettingsUnknown, TakebackError
 from takeback.model.value import Value
-from takeback.ports import SystemClock
+from takeback.ops.context import SystemClock
 from takeback.store import detached, log
 from takeback.store.lock import Lock
 from takeback.store.swept import is_sweep_due, note_beginning, note_failure, note_sweep

@@ -267,6 +267,12 @@ class Store:
         except (OSError, ValueError):
             return 0
 
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Gives back files, and the lock too if a time limit rang at the moment it was taken."""
         self.lock.release()

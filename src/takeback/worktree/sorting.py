@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from takeback.worktree.draft import Draft
     from takeback.worktree.known import Known
-    from takeback.worktree.setup import ScanSetup
+    from takeback.worktree.scan import ScanSetup
 
 _BLOCK = 512
 _HOLES = 5

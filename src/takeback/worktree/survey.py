@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from takeback.worktree.hashing import Task
     from takeback.worktree.known import Known
     from takeback.worktree.reader import FileReader
-    from takeback.worktree.setup import ScanSetup
+    from takeback.worktree.scan import ScanSetup
     from takeback.worktree.watching import WatchedLook
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SENSITIVE, SPECIAL, PURGED))

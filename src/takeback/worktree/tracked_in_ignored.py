@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from takeback.worktree.known import Known
     from takeback.worktree.reading import Missed
     from takeback.worktree.rules import Rules
-    from takeback.worktree.setup import ScanSetup
+    from takeback.worktree.scan import ScanSetup
     from takeback.worktree.statcache import CacheHeader
 
     Row = tuple[bytes, bytes, int, bytes]

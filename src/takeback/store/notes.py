@@ -1,8 +1,12 @@
-"""What the person has already been told: a file for each session whose turn had a failure, and one
-for each thing that is told once in a session.
+"""Notes about sessions: which have an open turn, and what the person has already been told.
 
-A prompt begins a new turn, in which the first failure is reported again. If nobody was there to
-hear it, it is in the file until the next event. The files are disposable.
+    turns/SESSION           its turn is open: an empty file, so that not all refs have to be read
+    told/SESSION            its turn had a failure; what nobody was there to hear is in it
+    told/SESSION.DIGEST     one thing that is told once in a session
+
+The refs decide which turns are open; the files only say where to look. A stale one is removed on
+the next look, and a lost one only means that a turn stays open until its session's next event. A
+prompt begins a new turn, in which the first failure is reported again.
 """
 
 from __future__ import annotations
@@ -11,12 +15,36 @@ import os
 
 from takeback import durable
 from takeback.c_modules import small_sha1
-from takeback.ordinary import ordinary
+from takeback.model.ids import SessionId
+from takeback.ordinary import all_names, ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.ids import SessionId
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
+
+
+def note_turn(locked: Locked, session: SessionId, *, is_open: bool) -> None:
+    """Notes whether a session's turn is open."""
+    path = locked.store.path("turns", session)
+    if os.path.exists(path) == is_open:
+        return
+    try:
+        if is_open:
+            durable.make_directories(os.path.dirname(path))
+            os.close(durable.create(path))
+        else:
+            durable.unlink(path)
+    except OSError:
+        return
+
+
+def with_open_turn(store: Store) -> list[SessionId]:
+    """Lists the sessions that may have an open turn."""
+    try:
+        return [SessionId(name) for name in sorted(all_names(store.path("turns")))]
+    except OSError:
+        return []
 
 
 def is_new(store: Store, session: SessionId, *, turn_begins: bool) -> bool:
