@@ -311,7 +311,7 @@ def test_62_the_ledger_is_rebuilt_to_what_it_was(cli: Cli, workspace: Path) -> N
     with database:
         database.execute("update checkpoints set turn = 7, kind = 'invented'")
         database.execute("delete from changes")
-        database.execute("insert into labels values ('nobody', 'nothing')")
+        database.execute("insert into labels values ('nobody', 'nothing', 'mine')")
     database.close()
     assert _dump(store) != before
     cli.ok("doctor", "--rebuild")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.cli import Cli
 from tests.support.engine import settle, start_machine_anew
+from tests.support.host import read_transcripts_in
 from tests.support.journey import checkpoint, log, rewind, same, store_of, unbroken, write_files
 from tests.support.lanes import cases
 from tests.support.processes import lock_holder
@@ -273,6 +274,7 @@ class Agent:
         self._cli = cli
         self._workspace = workspace
         self.transcript = transcript
+        read_transcripts_in(transcript.parent)
         transcript.write_bytes(b'{"role": "user", "content": "hello"}\n' * 4000)
 
     def tell(self, event: str, **fields: object) -> None:

@@ -62,8 +62,10 @@ class Claude:
 
 
 @pytest.fixture
-def claude(workspace: Path, tmp_path: Path) -> Claude:
-    agent = Claude(workspace, tmp_path / "claude.jsonl")
+def claude(workspace: Path) -> Claude:
+    folder = Path(os.environ["HOME"], ".claude", "projects", "x")
+    folder.mkdir(parents=True)
+    agent = Claude(workspace, folder / "claude.jsonl")
     agent.transcript.write_text("")
     agent.says("prompt", prompt="go")
     return agent

@@ -196,7 +196,7 @@ def test_forget_leaves_nothing_of_the_conversation_behind(
     rewind(workspace)
     assert parcels()
     with Engine.open(workspace) as tb:
-        tb.forget()
+        tb.forget(now=True)
     home = Path(os.environ["TAKEBACK_HOME"])
     left = [path for path in home.rglob("*") if path.is_file()]
     assert [path for path in left if SECRET.encode() in path.read_bytes()] == []

@@ -20,9 +20,18 @@ from tests.support.cli import Answer, Cli
 
 def read_transcripts_in(folder: Path, environ: Mapping[str, str] = os.environ) -> None:
     """Sets, as a person does, that transcripts are read in a folder that is no agent's own."""
-    known = config.for_all(environ)["transcripts"]
-    if str(folder) not in known:
-        set_setting(edit_for_all(environ, "transcripts", [*known, str(folder)]))
+    _add("transcripts", str(folder), environ)
+
+
+def register(agent: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Sets, as a person does, that an agent of theirs says itself how it goes on."""
+    _add("hosts", agent, environ)
+
+
+def _add(setting: str, what: str, environ: Mapping[str, str]) -> None:
+    known = config.for_all(environ)[setting]
+    if what not in known:
+        set_setting(edit_for_all(environ, setting, [*known, what]))
 
 
 @dataclass
@@ -36,7 +45,9 @@ class Host:
     turns: int = field(default=0)
 
     def __post_init__(self) -> None:
-        read_transcripts_in(self.folder, self.cli.environment())
+        environ = self.cli.environment()
+        read_transcripts_in(self.folder, environ)
+        register(self.agent, environ)
 
     @property
     def id(self) -> str:

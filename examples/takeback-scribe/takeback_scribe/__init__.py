@@ -39,6 +39,9 @@ class Scribe(Generic):
     name = "scribe"
     starts_by_id = False
 
+    def sessions_root(self, environ):
+        return os.path.join(environ["HOME"], ".scribe")
+
     def parse(self, payload, environ):
         kind = _KINDS.get(fields.required(payload, "what"))
         if kind is None:

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
 def on_path(program: str, environ: Mapping[str, str]) -> bool:
     """Tells whether a program can be started by its name."""
-    from shutil import which
-
-    return which(program, path=environ.get("PATH", "")) is not None
+    places = (f"{folder}/{program}" for folder in environ.get("PATH", "").split(":") if folder)
+    return any(os.path.isfile(one) and os.access(one, os.X_OK) for one in places)
 
 
 def config_directory(environ: Mapping[str, str], variable: str, name: str) -> str:

@@ -48,30 +48,37 @@ def unheard_since(
     ``working`` whether a turn of its has not ended.
     """
     after = max(heard, connected)
+    unheard_after = max(heard + _TICK if heard else 0.0, connected)
     silent_after = max(heard + _LAST_WORDS if heard else 0.0, connected)
     found = []
     for path, written in transcripts:
         if written > after:
-            timed, last = _last_said(agent, path, after, working=working)
+            prompted_after = after + _ANNOUNCED if working else 0.0
+            timed, last = _last_said(agent, path, unheard_after, prompted_after)
             found += [last] if last else [written] if not timed and written > silent_after else []
     return max(found, default=None)
 
 
-def _last_said(agent: str, path: str, heard: float, *, working: bool) -> tuple[bool, float | None]:
-    """Returns whether the end of a transcript says when, and when something unheard was said."""
+def _last_said(
+    agent: str, path: str, after: float, prompted_after: float
+) -> tuple[bool, float | None]:
+    """Returns whether the end of a transcript says when, and when something unheard was said.
+
+    That is what follows ``after``, and a prompt of after ``prompted_after`` if that is not 0.
+    """
     reader = message_reader(agent)
     tail = ops.transcript.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
     if len(tail or b"") == _TAIL:
         tail = (tail or b"").partition(b"\n")[2]
-    timed, asked, last = False, False, None
+    timed, asked, last = False, not prompted_after, None
     for message in reader(tail or b"") if reader is not None else ():
         if message.time is None:
             continue
         timed = True
-        if message.role == USER and message.time > heard + _ANNOUNCED:
+        if message.role == USER and message.time > prompted_after:
             asked = asked or not message.text.startswith(_NO_PROMPTS)
-        elif message.role in (ASSISTANT, TOOL) and message.time > heard + _TICK:
-            last = message.time if asked or not working else last
+        elif message.role in (ASSISTANT, TOOL) and message.time > after and asked:
+            last = message.time
     return timed, last
 
 

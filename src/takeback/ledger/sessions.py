@@ -47,6 +47,13 @@ def session_by_id(ledger: Ledger, session: str) -> Session | None:
     return Session(*rows[0]) if rows else None  # type: ignore[arg-type]
 
 
+def above(ledger: Ledger, session: Session) -> str | None:
+    """Returns the session whose model began this one, or told of it last; None for a person's."""
+    has_one = "select 1 from checkpoints where id = ? and instr(meta, '\"below\"') > 0"
+    newest = ledger.by_id(session.newest) if ledger.rows(has_one, session.newest) else None
+    return None if newest is None else newest.below
+
+
 def note_session(ledger: Ledger, checkpoint: Checkpoint, *, event: bool) -> None:
     """Brings a session's row up to date with one of its checkpoints."""
     origin, parts = checkpoint.origin, checkpoint.transcript

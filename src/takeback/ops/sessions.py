@@ -108,14 +108,13 @@ def disagreeing(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Se
 def _entry(
     ledger: Ledger, session: Session, where: str | None, states: Mapping[str, TurnState]
 ) -> SessionEntry:
-    newest = ledger.by_id(session.newest)
     return SessionEntry(
         session,
         questions.newest_number(ledger, session.id),
         ledger.count_of(session.id, without=(UNDO,)),
         as_it_stands(questions.newest_turn(ledger, session.id), states),
         where,
-        None if newest is None else newest.below,
+        questions.above(ledger, session),
     )
 
 
