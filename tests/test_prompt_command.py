@@ -12,7 +12,7 @@ from takeback.app.engine import Engine
 from takeback.prompt_command import answer
 from tests.support.cli import Cli
 from tests.support.faults import Faults, run
-from tests.support.host import Host
+from tests.support.host import Host, register
 from tests.support.journey import write_files
 from tests.support.summariser import set_summariser
 
@@ -177,6 +177,7 @@ LONG = "first line of what was asked, which goes on for more than sixty characte
 def long_prompt(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
     """Three turns of an agent with a transcript; the prompt of the last has several lines."""
     transcript = tmp_path / "s1.jsonl"
+    register("mine")
     with Engine.open(workspace) as tb:
         session = tb.session(agent="mine", native="s1")
         told = {"transcript": str(transcript), "resume": ("mine", "--resume", "{session}")}

@@ -25,6 +25,7 @@ import time
 from takeback.adapters import BUILT_IN, adapter_speaking
 from takeback.errors import (
     NotAWorkspace,
+    Refused,
     SettingsUnknown,
     StoreTooOld,
     TakebackError,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.recording import Recording
-    from takeback.gate.teller import Teller
+    from takeback.gate.teller import Line, Teller
     from takeback.model.connection import Silencer
     from takeback.model.event import AgentEvent
     from takeback.model.plan import Outcome
@@ -89,7 +90,8 @@ class Speaker(Value):
 
     ``holder`` is the name that others see while they wait for the workspace. ``directory`` is where
     it runs, for input that cannot be understood. One that ``follows`` continues with a new
-    session by itself. ``process`` is its own, where this one only stands in for it. ``beside`` says
+    session by itself. ``process`` is its own, where this one only stands in for it, and ``line`` is
+    who was above that when it came: it may be gone before its event is heard. ``beside`` says
     that it goes on at the end of a round, and calls before each tool that may change files.
     ``watches`` are those of the process that stays, if this is one of its spares. ``began`` is when
     the agent began to wait, by ``time.monotonic``, if that was before the event was heard;
@@ -103,6 +105,7 @@ class Speaker(Value):
     directory: str = ""
     follows: bool = False
     process: int = 0
+    line: Line | None = None
     beside: bool = False
     watches: Watches | None = None
     began: float | None = None
@@ -243,9 +246,12 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
     is_wanted = Recording.wants(event.directory)
     if not is_wanted and not (_restored_home(speaker) and Recording.wants(event.directory)):
         return Heard()
-    from takeback.gate.teller import Teller
+    from takeback.gate.teller import Line, Teller
 
-    told = Teller.of(speaker.process, event.process, os.environ)
+    line = speaker.line or Line.of(speaker.process)
+    if speaker.process and not line.processes:
+        raise Refused("who reported an event has gone, and could not be looked at")
+    told = Teller.of(line, event.process, os.environ)
     event = told.believed(event)
     words = _command(adapter, event) if told.model is None else None
     if words is not None:

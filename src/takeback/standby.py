@@ -31,6 +31,7 @@ from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.events import do_later
+from takeback.gate.teller import Line
 from takeback.holding import WATCH, HeldWatches, line, tell
 from takeback.model.policy import Policy
 from takeback.model.value import Value
@@ -55,7 +56,6 @@ _LATER = (
     "takeback.git.child",
     "takeback.git.process",
     "takeback.events",
-    "takeback.gate.teller",
     "takeback.ops.catch_up",
     "takeback.ops.notes",
     "takeback.ops.predecessor",
@@ -310,7 +310,9 @@ def _serve(
     _become(handed)
     began = handover.began(str(handed.process))
     speaker = hook.speaker_of(handed.words, process=handed.process, began=began)
-    speaker = speaker.replace(watches=Watches(held.watches(), keep), wait_on=wait_on)
+    speaker = speaker.replace(
+        line=Line.of(handed.process), watches=Watches(held.watches(), keep), wait_on=wait_on
+    )
     heard = hook.answer(speaker, let_go)
     if visitor.fileno() >= 0:
         _release(visitor)

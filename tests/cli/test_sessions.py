@@ -129,6 +129,7 @@ def test_sessions(host: Host) -> None:
         "state": "ended",
         "prompt": "clean up",
         "disagrees": None,
+        "below": None,
     }
 
 

@@ -345,6 +345,7 @@ def test_a_session_that_a_model_began_blocks_nobody(model: Model, host: Host, cl
 def test_a_hosts_words_are_quoted_until_a_person_registers_it(cli: Cli, tmp_path: Path) -> None:
     theirs = Host(cli, cli.directory, "h1", "helper")
     theirs.turn("x", {"a.txt": b"1"}, resume=["sh", "-c", "touch X #"])
+    cli.ok("config", "--unset", "hosts")
     said = cli.ok("rewind", "turn:1", "--conversation", "--yes").stdout
     assert "Go on with it" not in said
     assert "The host's words" in said

@@ -74,9 +74,9 @@ class Agent:
 
     def typed(self, event: bytes, *before: str, agent: str = "generic") -> bytes:
         """Calls ``takeback hook``, as a person may have it in settings of their own."""
-        command = [sys.executable, "-m", "takeback", "hook", agent]
-        where = {"PYTHONPATH": str(self.package.parent), "TAKEBACK_HOME": str(self.home)}
-        return self._run([*before, *command], event, {"env": where})
+        isolated = [sys.executable, "-I", "-S", "-X", f"takeback={self.package.parent}"]
+        command = [*isolated, f"{self.package}/bin/takeback", "hook", agent]
+        return self._run([*before, *command], event, {"env": {"TAKEBACK_HOME": str(self.home)}})
 
     def _run(self, words: list[str], event: bytes, options: dict[str, Any]) -> bytes:
         env = {**self.environ, **options.pop("env", {})}

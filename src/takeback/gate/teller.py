@@ -30,7 +30,7 @@ from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from takeback.model.event import AgentEvent
 
@@ -45,6 +45,27 @@ _MORE = frozenset("|<>;&`\n")
 _ADDING = (events.TOOL_BEFORE, events.TOOL_AFTER, events.ROUND_END)
 """What a model may say of its own session: none of it begins or ends anything."""
 _FARTHEST = 64
+
+
+class Line(Value):
+    """The processes above one that tells an event, the nearest first, while it is there.
+
+    ``passing`` is how many of the nearest were started only to pass on what it tells.
+    """
+
+    processes: tuple[Ancestor, ...] = ()
+    passing: int = 0
+
+    @classmethod
+    def of(cls, process: int = 0) -> Line:
+        """Looks at those above a process, 0 for this one; none if it is gone."""
+        line: list[Ancestor] = []
+        for one in above(process or None):
+            line.append(one)
+            if len(line) == _FARTHEST:
+                break
+        passing = next((at for at, one in enumerate(line) if not _only_passes_on(one)), len(line))
+        return cls(tuple(line), passing)
 
 
 class Teller(Value):
@@ -63,24 +84,13 @@ class Teller(Value):
     is_program: bool = False
 
     @classmethod
-    def of(cls, process: int, claimed: int | None, environ: Mapping[str, str]) -> Teller:
-        """Returns who tells an event through a process, 0 for this one; raises Refused if gone.
-
-        The number that the event itself names is ``claimed``.
-        """
-        line: list[Ancestor] = []
-        for one in above(process or None):
-            line.append(one)
-            if len(line) == _FARTHEST:
-                break
-        if process and not line:
-            raise Refused("who reported an event has gone, and could not be looked at")
-        home, at = takeback_home(environ), _place_of_agent(line, claimed)
-        found = _among(home, (one.process for one in line))
+    def of(cls, line: Line, claimed: int | None, environ: Mapping[str, str]) -> Teller:
+        """Returns who tells an event; the number that the event itself names is ``claimed``."""
+        home, at = takeback_home(environ), _place_of_agent(line.processes, claimed)
+        found = _among(home, (one.process for one in line.processes))
         if at is None:
             return cls(home, above=found)
-        by_tool = not all(_only_passes_on(one) for one in line[:at])
-        return cls(home, line[at].process, by_tool, found)
+        return cls(home, line.processes[at].process, at > line.passing, found)
 
     @classmethod
     def itself(cls, process: int | None, environ: Mapping[str, str]) -> Teller:
@@ -176,7 +186,7 @@ def _is(one: Living, process: Process) -> bool:
     return one.process is not None and is_same(one.process, process)
 
 
-def _place_of_agent(line: list[Ancestor], claimed: int | None) -> int | None:
+def _place_of_agent(line: Sequence[Ancestor], claimed: int | None) -> int | None:
     """Returns which of the processes above is the agent, or what the event says it is."""
     nearest = None
     for at, one in enumerate(line):
@@ -191,11 +201,13 @@ def _place_of_agent(line: list[Ancestor], claimed: int | None) -> int | None:
 
 def _only_passes_on(one: Ancestor) -> bool:
     """Tells whether a process between an agent and its hook was started for that alone."""
+    if one.name not in _SHELLS and one.name not in _STARTERS:
+        return False
     said = words(one.process.pid)
     if one.name in _SHELLS:
         line = said[-1] if len(said) > 2 else ""
         return "hook" in line and "$(" not in line and not _MORE.intersection(line)
-    return one.name in _STARTERS and any(word == "hook" or word.endswith("/hook") for word in said)
+    return any(word == "hook" or word.endswith("/hook") for word in said)
 
 
 def _hosts_others(one: Living) -> bool:
