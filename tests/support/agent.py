@@ -15,7 +15,7 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,8 @@ class AgentProcess(Starter):
 
     def close(self) -> None:
         if "hook" in vars(self):
-            self.hook.close()
+            with suppress(ChildProcessError):  # if this was killed, nobody says how its hook ended
+                self.hook.close()
         super().close()
 
     def tool(self, words: Words, **how: Any) -> subprocess.CompletedProcess[bytes]:
