@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.recording import Recording
-    from takeback.gate.teller import Lineage, Teller
+    from takeback.gate.teller import Above, Teller
     from takeback.model.connection import Silencer
     from takeback.model.event import AgentEvent
     from takeback.model.plan import Outcome
@@ -105,7 +105,7 @@ class Speaker(Value):
     directory: str = ""
     follows: bool = False
     process: int = 0
-    line: Lineage | None = None
+    line: Above | None = None
     beside: bool = False
     watches: Watches | None = None
     began: float | None = None
@@ -246,9 +246,9 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
     is_wanted = Recording.wants(event.directory)
     if not is_wanted and not (_restored_home(speaker) and Recording.wants(event.directory)):
         return Heard()
-    from takeback.gate.teller import Lineage, Teller
+    from takeback.gate.teller import Above, Teller
 
-    line = speaker.line or Lineage.of(speaker.process)
+    line = speaker.line or Above.of(speaker.process)
     if speaker.process and not line.processes:
         raise Refused("who reported an event has gone, and could not be looked at")
     told = Teller.of(line, event.process, os.environ)

@@ -31,7 +31,7 @@ from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.events import do_later
-from takeback.gate.teller import Lineage
+from takeback.gate.teller import Above
 from takeback.holding import WATCH, HeldWatches, line, tell
 from takeback.model.policy import Policy
 from takeback.model.value import Value
@@ -311,7 +311,7 @@ def _serve(
     began = handover.began(str(handed.process))
     speaker = hook.speaker_of(handed.words, process=handed.process, began=began)
     speaker = speaker.replace(
-        line=Lineage.of(handed.process), watches=Watches(held.watches(), keep), wait_on=wait_on
+        line=Above.of(handed.process), watches=Watches(held.watches(), keep), wait_on=wait_on
     )
     heard = hook.answer(speaker, let_go)
     if visitor.fileno() >= 0:

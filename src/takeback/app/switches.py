@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.gate.teller import Lineage, Teller
+from takeback.gate.teller import Above, Teller
 from takeback.ops import processes
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def agent_above(process: int = 0) -> int:
     One that starts itself anew, as Gemini does after it has read a project's .env, is the one that
     was first.
     """
-    agent = Teller.of(Lineage.of(process), None, os.environ).agent
+    agent = Teller.of(Above.of(process), None, os.environ).agent
     found = 0 if agent is None else agent.pid
     for one in processes.above(found) if found else ():
         if not _is_of(found, one.process.pid):

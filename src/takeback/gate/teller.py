@@ -47,7 +47,7 @@ _ADDING = (events.TOOL_BEFORE, events.TOOL_AFTER, events.ROUND_END)
 _FARTHEST = 64
 
 
-class Lineage(Value):
+class Above(Value):
     """The processes above one that tells an event, the nearest first, while it is there.
 
     ``passing`` is how many of the nearest were started only to pass on what it tells.
@@ -57,7 +57,7 @@ class Lineage(Value):
     passing: int = 0
 
     @classmethod
-    def of(cls, process: int = 0) -> Lineage:
+    def of(cls, process: int = 0) -> Above:
         """Looks at those above a process, 0 for this one; none if it is gone."""
         line: list[Ancestor] = []
         for one in above(process or None):
@@ -84,7 +84,7 @@ class Teller(Value):
     is_program: bool = False
 
     @classmethod
-    def of(cls, line: Lineage, claimed: int | None, environ: Mapping[str, str]) -> Teller:
+    def of(cls, line: Above, claimed: int | None, environ: Mapping[str, str]) -> Teller:
         """Returns who tells an event; the number that the event itself names is ``claimed``."""
         home, at = takeback_home(environ), _place_of_agent(line.processes, claimed)
         found = _among(home, (one.process for one in line.processes))

@@ -14,7 +14,7 @@ from takeback.app.border import bug
 from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, TakebackError, UsageError
 from takeback.events import Heard, Speaker, do_later, hear
-from takeback.gate.teller import Lineage, Teller
+from takeback.gate.teller import Above, Teller
 from takeback.model.operation import REDO, UNDO
 from takeback.remembered import Remembered
 from takeback.stdio import proposed, requests
@@ -107,7 +107,7 @@ class StdioServer:
 
     def _told(self) -> Teller:
         """Returns who speaks here: the agent, or a tool of its model."""
-        return Teller.of(Lineage.of(), None, os.environ)
+        return Teller.of(Above.of(), None, os.environ)
 
     @contextmanager
     def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Engine]:
