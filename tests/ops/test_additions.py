@@ -65,14 +65,20 @@ def work(tb: Engine, workspace: Path, clock: TestClock, turns: int, *, of: int =
 
 
 def flood(
-    tb: Engine, workspace: Path, clock: TestClock, times: int = 12, *, label: bool = False
+    tb: Engine,
+    workspace: Path,
+    clock: TestClock,
+    times: int = 12,
+    *,
+    label: bool = False,
+    by: str | None = None,
 ) -> AgentTurn:
     """Plays a turn whose model makes checkpoints of junk; returns it, still running."""
     turn = tb.session(agent="mine", native="s").turn("flood").__enter__()
     for number in range(times):
         clock.time += 1
         (workspace / "junk").write_bytes(os.urandom(MB))
-        tb.checkpoint(f"x{number}" if label else None)
+        tb.checkpoint(f"x{number}" if label else None, model=by)
     return turn
 
 
@@ -102,6 +108,22 @@ def test_checkpoints_of_junk_in_one_turn_push_out_no_turn_of_before(
     assert ends(1, 2, 3, 4, 5) <= files_of(tb)
     assert size(tb) <= MOST
     assert tb.verify(read_data=True).problems == ()
+
+
+def test_labels_that_a_model_gives_in_a_turn_keep_nothing_that_turns_made(
+    tb: Engine, workspace: Path, clock: TestClock
+) -> None:
+    work(tb, workspace, clock, 4)
+    before = tb.checkpoint("mine")  # a person's, in no turn
+    turn = flood(tb, workspace, clock, label=True, by="mine")
+    sweep(upkeep(tb, keep_newest=3))
+    assert size(tb) <= MOST
+    turn.end()
+    assert ends(1, 2, 3, 4) | {"5 prompt"} <= files_of(tb)
+    points = [entry.checkpoint for entry in tb.checkpoints(everything=True)]
+    assert sum(1 for one in points if one.label and one.expired) > 5
+    assert tb.find("mine").id == before.checkpoint.id
+    assert tb.find("mine").expired is None
 
 
 def test_checkpoints_made_in_a_turn_are_not_counted_among_the_newest(

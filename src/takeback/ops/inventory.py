@@ -20,7 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
+    from takeback.model.retention import Doing
     from takeback.store.chains import Chains
+    from takeback.store.labels import Label
     from takeback.store.records import Record
     from takeback.store.store import Store
 
@@ -66,6 +68,11 @@ class Inventory:
         at_work = [session for session, turn in running.items() if turn is not None]
         self.doings = Doings(self.by_session, at_work)
         last = max((one.sequence for one in self.checkpoints.values() if _has(one)), default=0)
+        doings = {
+            one.id: self.doings.of(one.machine, one.sequence, session=session, by=one.asked_by)
+            for session, found in self.by_session.items()
+            for one in filter(_has, found)
+        }
         self.stored = [
             Stored(
                 id=one.id,
@@ -76,15 +83,14 @@ class Inventory:
                 sequence=one.sequence,
                 snapshot=one.snapshot,
                 turn=one.turn,
-                doing=self.doings.of(one.machine, one.sequence, session=session, by=one.asked_by),
-                labelled=one.id in labels,
+                doing=doings[one.id],
+                labelled=_counts(labels.get(one.id), doings[one.id]),
                 running=one.kind != UNDO and running[session] == (one.turn or 0),
                 newest=one is found[-1],
                 here=one.sequence == last,
             )
             for session, found in self.by_session.items()
-            for one in found
-            if _has(one)
+            for one in filter(_has, found)
         ]
 
     @property
@@ -124,6 +130,11 @@ class Inventory:
 
 def _has(checkpoint: Checkpoint) -> bool:
     return checkpoint.expired is None
+
+
+def _counts(label: Label | None, doing: Doing | None) -> bool:
+    """Tells whether a label keeps files: a model's keeps nothing that was made in a turn."""
+    return label is not None and (label.agent is None or doing is None)
 
 
 def _brought_back(store: Store) -> dict[str, float]:
