@@ -12,6 +12,7 @@ from takeback import Takeback
 from takeback.store.machine import known_machine
 from tests.support.called import called, done
 from tests.support.git import git
+from tests.support.host import register
 
 HOME = "TAKEBACK_HOME"
 
@@ -232,3 +233,26 @@ def test_a_copy_gets_its_own_name_when_it_first_writes(machines: tuple[Machine, 
         done(two.workspace, "undo", "--yes")
         assert two.files() == {"a.txt": "a", "all.txt": "b", "b.txt": "b"}
         assert known_machine(str(two.home)) not in (None, known_machine(str(one.home)))
+
+
+def test_words_that_another_machine_brought_are_quoted_though_their_host_is_known_here(
+    machines: tuple[Machine, Machine],
+) -> None:
+    one, two = machines
+    register("mine")
+    with one:
+        path = one.workspace / "talk.jsonl"
+        told = {"transcript": str(path), "resume": ("mine", "--as", "{session}"), "turn": "t1"}
+        with Takeback.open(one.workspace) as tb:
+            session = tb.session(agent="mine", native="s7")
+            path.write_text('{"text": "hello"}\n')
+            session.tell("prompt", prompt="hello", **told)
+            session.tell("turn_end", **told)
+        here = done(one.workspace, "rewind", "--yes", "--conversation", "mine-s7/turn:1.end")
+        assert "Go on with it: " in here.stdout
+    with two:
+        two.fetch(one)
+        there = done(two.workspace, "rewind", "--yes", "--conversation", "mine-s7/turn:1.end")
+        assert "mine --as" in there.stdout
+        assert "The host's words" in there.stdout
+        assert "Go on with it" not in there.stdout
