@@ -229,6 +229,9 @@ def unwritten_bytes() -> int:
     )
 
 
+UNKNOWN_RUN = "unknown"
+
+
 def run_of_machine() -> str:
     """Returns a word for the time since the machine started: another one after each start.
 
@@ -238,7 +241,7 @@ def run_of_machine() -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
     except OSError:
-        return "unknown"
+        return UNKNOWN_RUN
 
 
 def own_memory() -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from takeback.adapters.launcher import launcher_path, write_launcher
 from tests.support.agent import AgentProcess, agent
 from tests.support.cli import Answer, Cli
 from tests.support.host import Host
+from tests.support.processes import wait_for
 
 REFUSED = 13
 FINAL = [
@@ -312,6 +314,56 @@ def test_an_orphan_of_a_model_is_presumed_to_be_one(model: Model, cli: Cli, tmp_
         subprocess.run(["sleep", "0.1"], check=True)
     assert "the system does not say" in said.read_text()
     cli.ok("log")
+
+
+NESTED = """
+import subprocess, sys
+deep, itself, *words = sys.argv[1:]
+more = [sys.executable, "-c", itself, str(int(deep) - 1), itself] if int(deep) else []
+sys.exit(subprocess.call([*more, *words]))
+"""
+HELPER = """
+import json, subprocess, sys, time
+time.sleep(0.5)  # until whoever started it has gone
+for event in json.loads(sys.argv[1]):
+    subprocess.run(sys.argv[2:], input=json.dumps(event).encode(), check=True)
+"""
+SAID_BEFORE = {
+    "nothing": [],
+    "a round of it": [{"event": "round_end", "session": "s1", "agent": "mine", "tools": []}],
+    "another session": [{"event": "prompt", "session": "z", "agent": "mine", "prompt": "x"}],
+}
+THE_END = {"event": "turn_end", "session": "s1", "agent": "mine"}
+
+
+@pytest.mark.parametrize("before", SAID_BEFORE)
+def test_an_orphan_of_a_model_ends_no_turn_whatever_it_has_said_before(
+    model: Model, cli: Cli, tmp_path: Path, before: str
+) -> None:
+    events = json.dumps([*SAID_BEFORE[before], THE_END])
+    line = [sys.executable, "-c", HELPER, events, *map(str, cli.argv("hook", "generic"))]
+    ended = tmp_path / "ended"
+    script = f'setsid sh -c \'"$@"; touch {ended}\' sh "$@" < /dev/null > /dev/null 2>&1 &'
+    bare(model).call(["sh", "-c", script, "sh", *line])
+    wait_for(ended.exists)
+    assert "the end of a turn of mine was told by a tool" in " ".join(failures(cli))
+    back = ["rewind", "mine-s1/turn:1", "--files", "--yes"]
+    assert "running turn of mine" in refused(model.run(*back))
+
+
+def test_nor_does_a_model_that_cannot_be_seen(model: Model, cli: Cli) -> None:
+    said = json.dumps(THE_END).encode()
+    hook = [*map(str, cli.argv("hook", "generic"))]
+    nested = [sys.executable, "-c", NESTED, "70", NESTED]
+    assert bare(model).call([*nested, *hook], stdin=said).status == 0
+    alone = ["unshare", "--pid", "--mount", "--fork", "--mount-proc"]
+    blind = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs x /proc && exec "$@"', "sh"]
+    if shutil.which("unshare") and not subprocess.run([*alone, "true"], check=False).returncode:
+        for words in (alone, blind):
+            assert replace(bare(model), words=tuple(words)).call(hook, stdin=said).status == 0
+    back = ["rewind", "mine-s1/turn:1", "--files", "--yes"]
+    assert "running turn of mine" in refused(model.run(*back))
+    assert "called from inside" in refused(model.run("forget", ".", "--yes")), "it is known still"
 
 
 # -- the person is not taken for a model

@@ -27,7 +27,7 @@ import time
 
 from takeback import adapters
 from takeback.errors import Refused, TakebackError, UsageError
-from takeback.gate.living import Living, living
+from takeback.gate.living import Living, living, may_be_below
 from takeback.model import turn as moments
 from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.path_text import to_text
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.ops.processes import Ancestor
-
-_REAPERS = frozenset(("init", "systemd"))
-"""Who takes in processes whose parent has ended, beside process 1."""
 
 
 class Who(Value):
@@ -174,7 +171,7 @@ def who(environ: Mapping[str, str], asker: Asker = ITSELF) -> Who:
         one
         for one in known
         if one.below is None
-        and (asker.unseen or any(_may_be_of(one, pid, line) for pid, line in lines))
+        and (asker.unseen or any(may_be_below(one, pid, line) for pid, line in lines))
     ]
     presumed = _running_of(unseen, environ)
     if presumed is None:
@@ -229,26 +226,6 @@ def _named(
 def _is_marked(one: Living, marked: set[str], found: Mapping[Living, None]) -> bool:
     """Tells whether a session may be meant by variables that only name its agent."""
     return one.agent in marked and not any(each.agent == one.agent for each in found)
-
-
-def _may_be_of(one: Living, pid: int, line: list[Ancestor]) -> bool:
-    """Tells whether a process may be below an agent although those above it do not say so.
-
-    Nothing is told of what is above; or that is in a namespace in which the agent cannot be seen;
-    or everything above was started after the agent, without a terminal, and has lost its parent.
-    """
-    if not line or not any(each.process.started for each in line):
-        return True
-    if one.process is None or one.process.started is None or one.process.pid == pid:
-        return False
-    namespace = line[0].process.namespace
-    if one.process.namespace != namespace:
-        return not processes.sees_all(namespace)
-    kept = [each for each in line if each.process.pid != 1 and each.name not in _REAPERS]
-    if any(each.terminal for each in (*kept, *processes.itself(pid))):
-        return False
-    began = int(one.process.started)
-    return all(int(each.process.started or 0) >= began for each in kept)
 
 
 def _running_of(sessions: Iterable[Living], environ: Mapping[str, str]) -> RunningTurn | None:

@@ -22,18 +22,22 @@ from takeback.model import json_text
 from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.value import Value
-from takeback.ops.processes import can_be_seen, is_alive
+from takeback.ops.processes import can_be_seen, is_alive, itself, sees_all
 from takeback.ordinary import all_names, small_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from takeback.ops.processes import Ancestor
 
 _PLACE = ("workspaces", ".agents")
 _SILENT_FOR = 3600.0
 """An agent whose process nobody knows and that was silent for so long is considered gone."""
 _A_WHILE = 60.0
 """So often is noted that such an agent has spoken."""
+_REAPERS = frozenset(("init", "systemd"))
+"""Who takes in processes whose parent has ended, beside process 1."""
 
 
 class Living(Value):
@@ -77,21 +81,50 @@ def note(home: str, one: Living, *, now: float) -> None:
 
 def living(home: str, *, now: float) -> list[Living]:
     """Returns the agents that are there now, those too whose processes cannot be seen from here."""
-    return [one for _, one in _listed(os.path.join(home, *_PLACE), now) if one is not None]
+    return [
+        one
+        for path, one in _listed(os.path.join(home, *_PLACE))
+        if one is not None and _is_there(one, path, now)
+    ]
+
+
+def may_be_below(one: Living, pid: int, line: Sequence[Ancestor]) -> bool:
+    """Tells whether a process may be below an agent although those above it do not say so.
+
+    Nothing is told of what is above; or that is in a namespace in which the agent cannot be seen;
+    or everything above was started after the agent, without a terminal, and has lost its parent.
+    """
+    if not line or not any(each.process.started for each in line):
+        return True
+    if one.process is None or one.process.started is None or one.process.pid == pid:
+        return False
+    namespace = line[0].process.namespace
+    if one.process.namespace != namespace:
+        return not sees_all(namespace)
+    kept = [each for each in line if each.process.pid != 1 and each.name not in _REAPERS]
+    if any(each.terminal for each in (*kept, *itself(pid))):
+        return False
+    began = int(one.process.started)
+    return all(int(each.process.started or 0) >= began for each in kept)
 
 
 def _clear(folder: str, now: float) -> None:
-    """Removes what is left of agents that have gone."""
-    for path, one in _listed(folder, now):
-        if one is None:
-            try:
-                durable.unlink(path)
-            except OSError:
-                continue
+    """Removes what is left of agents that have gone, as far as that can be seen from here."""
+    for path, one in _listed(folder):
+        if one is not None and (_is_there(one, path, now) or not _is_seen(one)):
+            continue
+        try:
+            durable.unlink(path)
+        except OSError:
+            continue
 
 
-def _listed(folder: str, now: float) -> Iterator[tuple[str, Living | None]]:
-    """Yields what the files say; None for one of an agent that is gone."""
+def _is_seen(one: Living) -> bool:
+    return one.process is None or can_be_seen(one.process)
+
+
+def _listed(folder: str) -> Iterator[tuple[str, Living | None]]:
+    """Yields what the files say; None for one of another run of the machine."""
     try:
         names = all_names(folder)
     except OSError:
@@ -99,10 +132,7 @@ def _listed(folder: str, now: float) -> Iterator[tuple[str, Living | None]]:
     run = kernel.run_of_machine() if names else ""
     for name in sorted(names):
         path = os.path.join(folder, name)
-        one = _read(path, run)
-        if one is not None and not _is_there(one, path, now):
-            one = None
-        yield path, one
+        yield path, _read(path, run)
 
 
 def _is_there(one: Living, path: str, now: float) -> bool:
@@ -131,7 +161,7 @@ def _record(one: Living) -> bytes:
 def _read(path: str, run: str) -> Living | None:
     try:
         said = json_text.loads(small_content(path).decode(errors="surrogateescape"))
-        if not isinstance(said, dict) or said["run"] != run:
+        if not isinstance(said, dict) or run not in (said["run"], kernel.UNKNOWN_RUN):
             return None
         return Living(
             SessionId(_text(said["session"])),

@@ -20,7 +20,7 @@ import time
 
 from takeback.adapters import PROXIED
 from takeback.errors import Command, Refused
-from takeback.gate.living import Living, living, note
+from takeback.gate.living import Living, living, may_be_below, note
 from takeback.model import event as events
 from takeback.model.session import Asker, Process
 from takeback.model.value import Value
@@ -44,28 +44,25 @@ _MORE = frozenset("|<>;&`\n")
 """With one of these a shell does more than to run one program."""
 _ADDING = (events.TOOL_BEFORE, events.TOOL_AFTER, events.ROUND_END)
 """What a model may say of its own session: none of it begins or ends anything."""
-_FARTHEST = 64
 
 
 class Above(Value):
     """The processes above one that tells an event, the nearest first, while it is there.
 
-    ``passing`` is how many of the nearest were started only to pass on what it tells.
+    ``passing`` is how many of the nearest were started only to pass on what it tells, ``pid`` its
+    own number.
     """
 
     processes: tuple[Ancestor, ...] = ()
     passing: int = 0
+    pid: int = 0
 
     @classmethod
     def of(cls, process: int = 0) -> Above:
         """Looks at those above a process, 0 for this one; none if it is gone."""
-        line: list[Ancestor] = []
-        for one in above(process or None):
-            line.append(one)
-            if len(line) == _FARTHEST:
-                break
+        line = tuple(above(process or None))
         passing = next((at for at, one in enumerate(line) if not _only_passes_on(one)), len(line))
-        return cls(tuple(line), passing)
+        return cls(line, passing, process or os.getpid())
 
 
 class Teller(Value):
@@ -74,7 +71,8 @@ class Teller(Value):
     ``agent`` is the agent's process, None if nobody knows it. ``by_tool`` says that what is between
     it and this process does more than to tell an event. ``above`` are the agents that are there and
     below which that process was started, the nearest first. ``is_program`` says that a program of
-    the person's tells of itself.
+    the person's tells of itself; else ``line`` is all that is above the hook. ``known`` are all
+    agents that are there.
     """
 
     home: str
@@ -82,23 +80,28 @@ class Teller(Value):
     by_tool: bool = False
     above: tuple[Living, ...] = ()
     is_program: bool = False
+    line: Above | None = None
+    known: tuple[Living, ...] = ()
 
     @classmethod
     def of(cls, line: Above, claimed: int | None, environ: Mapping[str, str]) -> Teller:
         """Returns who tells an event; the number that the event itself names is ``claimed``."""
         home, at = takeback_home(environ), _place_of_agent(line.processes, claimed)
-        found = _among(home, (one.process for one in line.processes))
+        known = tuple(living(home, now=time.time()))
+        found = _among(known, (one.process for one in line.processes))
         if at is None:
-            return cls(home, above=found)
-        return cls(home, line.processes[at].process, at > line.passing, found)
+            return cls(home, above=found, line=line, known=known)
+        by_tool = at > line.passing
+        return cls(home, line.processes[at].process, by_tool, found, line=line, known=known)
 
     @classmethod
     def itself(cls, process: int | None, environ: Mapping[str, str]) -> Teller:
         """Returns that this process, a program that uses takeback, tells of an agent of its own."""
         home = takeback_home(environ)
-        found = _among(home, (one.process for one in above()))
+        known = tuple(living(home, now=time.time()))
+        found = _among(known, (one.process for one in above()))
         agent = None if process is None else seen(process)
-        return cls(home, agent, above=found, is_program=True)
+        return cls(home, agent, above=found, is_program=True, known=known)
 
     @property
     def model(self) -> Living | None:
@@ -121,31 +124,45 @@ class Teller(Value):
         """Returns an event as it may be believed, with its agent's process; raises Refused."""
         session, process = session_id(event.agent, event.session), self.process
         pid = None if process is None else process.pid
-        own = [one for one in self.above if one.session == session]
-        if own and not any(process is not None and _is(one, process) for one in own):
+        own = self._own(session)
+        if own is not None:
             if event.kind in _ADDING:
                 return event.replace(process=None, resume=(), transcript=None)
             raise Refused(
                 f"{_NAMES[event.kind]} of {event.agent} was told by a tool of that very session, "
-                f"not by {event.agent} itself {_of(own[0])}",
+                f"not by {event.agent} itself {_of(own)}",
                 hint=("if it is your own setting: ", Command("init")),
             )
         model = self.model
         if model is None:
             self._refuse_of(next(self._others(session, event.agent), None), event)
             return event.replace(process=pid)
-        known = living(self.home, now=time.time())
-        if any(one.session == session and one.below is None for one in known):
+        if any(one.session == session and one.below is None for one in self.known):
             self._refuse_of(model, event)
         return event.replace(process=pid, below=model.session, resume=())
+
+    def _own(self, session: str) -> Living | None:
+        """Returns the agent of a session of which a tool tells this, or may, unseen; else None."""
+        mine = [one for one in self.above if one.session == session]
+        if self.line is not None:
+            pid, line = self.line.pid, self.line.processes
+            mine += [
+                one
+                for one in self.known
+                if one.session == session and one.below is None and _is_told(one)
+                if may_be_below(one, pid, line)
+            ]
+        process = self.process
+        if process is not None and any(_is(one, process) for one in mine):
+            return None
+        return next(iter(mine), None)
 
     def _others(self, session: str, agent: str) -> Iterator[Living]:
         """Yields what else this process is, if another agent that is there has the session."""
         if self.process is None or self.is_program:
             return
-        known = living(self.home, now=time.time())
-        mine = [one for one in known if _is(one, self.process)]
-        theirs = (one for one in known if one.below is None and one not in mine)
+        mine = [one for one in self.known if _is(one, self.process)]
+        theirs = (one for one in self.known if one.below is None and one not in mine)
         if all(one.agent != agent for one in mine) and any(o.session == session for o in theirs):
             yield from mine
 
@@ -169,17 +186,21 @@ class Teller(Value):
     def note(self, event: AgentEvent, place: str) -> None:
         """Notes that the agent is there, with a session that it has told of, in one store."""
         session, model = session_id(event.agent, event.session), self.model
-        if self.process is None and model is not None:
+        if (self.process is None and model is not None) or self._own(session) is not None:
             return
         below = None if model is None else model.process
         one = Living(session, event.agent, place, self.process, below, self.is_program)
         note(self.home, one, now=time.time())
 
 
-def _among(home: str, line: Iterable[Process]) -> tuple[Living, ...]:
+def _among(known: Sequence[Living], line: Iterable[Process]) -> tuple[Living, ...]:
     """Returns the agents that are there among some processes, in their order."""
-    known = living(home, now=time.time())
     return tuple(each for one in line for each in known if _is(each, one)) if known else ()
+
+
+def _is_told(one: Living) -> bool:
+    """Tells whether the system says which process an agent is, and not only its number."""
+    return one.process is not None and one.process.started is not None
 
 
 def _is(one: Living, process: Process) -> bool:

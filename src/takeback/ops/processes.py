@@ -127,7 +127,7 @@ def is_alive(process: Process) -> bool:
         return False
     if fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, but not yet waited for
         return False
-    return process.started in (None, started(process.pid))
+    return process.started in (None, now := started(process.pid)) or now is None  # not told here
 
 
 def ancestors(of: int | None = None) -> tuple[Process, ...]:
