@@ -328,7 +328,7 @@ time.sleep(0.5)  # until whoever started it has gone
 for event in json.loads(sys.argv[1]):
     subprocess.run(sys.argv[2:], input=json.dumps(event).encode(), check=True)
 """
-SAID_BEFORE = {
+SAID_BEFORE: dict[str, list[dict[str, Any]]] = {
     "nothing": [],
     "a round of it": [{"event": "round_end", "session": "s1", "agent": "mine", "tools": []}],
     "another session": [{"event": "prompt", "session": "z", "agent": "mine", "prompt": "x"}],
