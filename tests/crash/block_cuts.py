@@ -121,7 +121,7 @@ class Day:
             unwritten = 0 if self.chance.random() < 0.5 else 1 << 40
             kernel.unwritten_bytes = lambda unwritten=unwritten: unwritten  # type: ignore[misc]
             kinds = ("checkpoint", "turn", "rewind", "undo", "label", "prune", "pack")
-            [kind] = self.chance.choices(kinds, (4, 6, 6, 3, 1, 1, 1))
+            [kind] = self.chance.choices(kinds, (4, 6, 6, 3, 1, 1, 2))
             began = self.moment()
             old = tree_state(self.root)
             getattr(self, f"_{kind}")()

@@ -243,6 +243,36 @@ def test_a_capture_finds_everything_wherever_combining_was_killed(tmp_path: Path
     assert killed > 10  # two tables, eight files removed, their directory
 
 
+def test_the_name_of_a_combined_pack_is_flushed_before_the_table_has_it(
+    tmp_path: Path, context: Context
+) -> None:
+    """git flushes what it writes, but not its name: on btrfs a power cut took that alone."""
+    write_packs(context, 3)
+    steps = run(partial(_combine, context.store.directory), Faults()).steps
+    assert "sync" in steps[: steps.index("append")], steps
+
+
+def test_where_a_combined_pack_has_lost_its_name_those_it_was_made_from_count_again(
+    workspace: Path, context: Context
+) -> None:
+    (workspace / "a").write_bytes(b"stays")
+    made, oids = checkpoint(context), write_packs(context, 3)
+    for number in range(1, 30):
+        run(partial(_combine, context.store.directory), Faults(number))
+        if Trust(context.store).retired():  # and none of them is removed yet
+            break
+    [combined] = [one for one in packs_of(context.store) if Trust(context.store).believes(one.stem)]
+    combined.rename(combined.with_name("tmp_pack_x"))
+    (workspace / "b").write_bytes(b"the next capture")
+    again = checkpoint(context)
+    assert holds(context, made, b"stays")
+    assert maintenance.combine_packs(context.store, disk_floor=0)
+    assert [context.store.blob(oid) for oid in oids]
+    assert holds(context, again, b"stays")
+    named = verify(context, read_data=True).problems
+    assert {one.what for one in named} == {f"pack {combined.stem}"}, "what else there is is whole"
+
+
 def _combine(directory: str) -> None:
     location = read_location(directory)
     assert location is not None

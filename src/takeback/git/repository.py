@@ -202,6 +202,7 @@ def _pack_objects(git: Git, pack_dir: str, which: str, *, stdin: bytes = b"") ->
         ),
         timeout=_LONG,
     )
+    durable.sync_directory(pack_dir)  # git flushes what it wrote, and not its name
     return [f"pack-{name}" for name in said.decode().split()]
 
 

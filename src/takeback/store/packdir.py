@@ -30,9 +30,13 @@ def pack_sizes(store: Store, names: Iterable[str]) -> dict[str, int]:
 
 
 def whole_packs(store: Store) -> list[str]:
-    """Lists the packs that have an index: it comes last, and without it git knows no pack."""
-    names = all_names(pack_dir(store))
-    return [name.removesuffix(".idx") for name in names if name.endswith(".idx")]
+    """Lists the packs that have an index: it comes last, and without it git knows no pack.
+
+    An index alone is none either: git stops at it.
+    """
+    names = set(all_names(pack_dir(store)))
+    found = (name.removesuffix(".idx") for name in names if name.endswith(".idx"))
+    return sorted(name for name in found if f"{name}.pack" in names)
 
 
 def _bytes(store: Store, name: str) -> int:

@@ -254,6 +254,9 @@ class Trust:
             if state in (SOUND, UNREAD):
                 trouble[pack] = "is gone"
             self._packs[pack] = (LOST, signature)
+        if trouble:  # a combined pack may have gone: those that it was made from count again
+            for pack in self.retired():
+                self._packs[pack] = (LOST, self._packs[pack][1])
         suspects = self._suspects(here)
         for pack in suspects:
             if self._state(pack) == SOUND:
