@@ -148,6 +148,7 @@ def test_all_that_follows_comes_after_it(agent: Working) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             end.wait(1)
         agent.release()
+        assert end.wait(60) == 0
     environ = {**os.environ, "TAKEBACK_HOME": str(agent.home)}
     with Takeback.open(agent.workspace, environ=environ) as tb:
         entries = [entry.checkpoint for entry in tb.checkpoints(everything=True)]

@@ -33,7 +33,7 @@ _SHELL = """
 import os, pty, sys
 child, terminal = pty.fork()
 if not child:
-    os.execvp("sh", ["sh", "-c", "sleep 1000 & echo begun $!; wait"])
+    os.execvp("sh", ["sh", "-c", "sleep 3600 & echo begun $!; wait"])
 said = b""
 while b"begun" not in said or not said.endswith(b"\\n"):
     said += os.read(terminal, 100)
@@ -42,7 +42,7 @@ sys.stdin.read()
 os.kill(int(said.split()[-1]), 9)
 """
 """A person's shell: it began a session at a terminal."""
-_WAIT = ["sleep", "1000"]
+_WAIT = ["sleep", "3600"]
 _SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
@@ -80,7 +80,7 @@ def scene() -> Iterator[Scene]:
             return started.pid, int(started.stdout.readline())
 
         agents = [begin(_PARENT, *_WAIT) for _ in range(2)]
-        tool = begin(_PARENT, "sh", "-c", "sleep 1000; true")
+        tool = begin(_PARENT, "sh", "-c", "sleep 3600; true")
         pids = (*(pid for pid, _ in agents), tool[0])
         yield Scene(pids, tuple(one for _, one in agents), tool[1], begin(_SHELL)[1])
 

@@ -8,9 +8,9 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from takeback.events import Heard, Speaker, hear
+from takeback.events import Heard, hear
+from tests.support.agent import speaker
 
-_SPEAKER = Speaker("claude", "hook claude")
 _KEPT_FOR = 30 * 86_400.0
 """So long the real agent keeps its transcripts, by default."""
 
@@ -23,6 +23,7 @@ class Agent:
         self._place = home / ".claude" / "projects" / root.replace("/", "-")
         self._place.mkdir(parents=True)
         self._used: dict[str, float] = {}
+        self._speaker = speaker("claude")
         self.native = ""
         self._turn = self._leaf = None
 
@@ -107,7 +108,7 @@ class Agent:
             "prompt_id": self._turn,
             **fields,
         }
-        return hear(_SPEAKER, lambda: payload)
+        return hear(self._speaker, lambda: payload)
 
     def _say(self, kind: str, content: list[dict[str, Any]]) -> None:
         id = str(uuid.uuid4())

@@ -669,7 +669,7 @@ def test_a_line_that_came_with_an_event_is_copied_and_never_run(
         await to_plan(stage, pilot, "b")
         await pilot.press("y")
         after = said(await shows(pilot, AfterScreen))
-        assert "its line came from the agent itself" in after
+        assert "The host's words" in after
         assert "Resume the agent" not in after
         await pilot.press("c")
         await pilot.pause()

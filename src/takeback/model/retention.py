@@ -47,7 +47,7 @@ DAY = 86_400.0
 _HOUR = 3_600.0
 _ALL_FOR = 2 * DAY
 _HOURLY_FOR = 9 * DAY
-_PARTS = 20
+_PARTS = 10
 _LEAST = 1 << 20
 _FEW = 2
 """The part of a bound that one turn may fill, and the bytes and snapshots that are never many."""
