@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.timeline import (
     COMMAND,
@@ -395,7 +397,7 @@ def set_owner(
 def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> list[CheckpointId]:
     """Assigns a change whose author was unknown to the session whose tool names its path.
 
-    Returns the turns that lose it.
+    Returns the turns that lose it, and those that ran when it was found.
     """
     found = ledger.rows(
         "select checkpoint, turn from changes where path = ?1 "
@@ -410,7 +412,49 @@ def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) ->
         "update changes set who = ?, session = ?, turn = ? where checkpoint = ? and path = ?",
         [(change.who, change.session, change.turn, row[0], change.path) for row in found],
     )
-    return [CheckpointId(str(turn)) for _, turn in found if turn is not None]
+    lost = [CheckpointId(str(turn)) for _, turn in found if turn is not None]
+    return [*lost, *turns_over(ledger, position_of_all(ledger, [str(row[0]) for row in found]))]
+
+
+def position_of_all(ledger: Ledger, ids: Iterable[str]) -> list[int]:
+    """Returns the positions of some checkpoints."""
+    found = (ledger.rows("select position from checkpoints where id = ?", one) for one in ids)
+    return [int(str(position)) for rows in found for (position,) in rows]
+
+
+def turns_over(ledger: Ledger, positions: Iterable[int]) -> list[CheckpointId]:
+    """Returns the turns that ran at one of some positions: what each did depends on others."""
+    marks = sorted(positions)
+    if not marks:
+        return []
+    found = []
+    for id, first, last in ledger.rows(
+        "select turns.id, began.position, ended.position from turns "
+        "join checkpoints began on began.id = turns.before "
+        "join checkpoints ended on ended.id = turns.after"
+    ):
+        at = bisect_left(marks, int(str(first)))
+        if at < len(marks) and marks[at] <= int(str(last)):
+            found.append(CheckpointId(str(id)))
+    return found
+
+
+def at(ledger: Ledger, positions: Iterable[int]) -> list[CheckpointId]:
+    """Returns the checkpoints at some positions."""
+    found = (ledger.rows("select id from checkpoints where position = ?", one) for one in positions)
+    return [CheckpointId(str(id)) for rows in found for (id,) in rows]
+
+
+def where_changed(ledger: Ledger, path: bytes, *, after: int, before: int) -> list[CheckpointId]:
+    """Returns the checkpoints between two positions at which a path was found changed."""
+    rows = ledger.rows(
+        "select checkpoint from changes join checkpoints on id = checkpoint "
+        "where path = ? and position > ? and position < ?",
+        path,
+        after,
+        before,
+    )
+    return [CheckpointId(str(one)) for (one,) in rows]
 
 
 def changed_since(ledger: Ledger, since: CheckpointId, here: Lineage) -> list[OwnedChange]:

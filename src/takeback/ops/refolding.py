@@ -57,9 +57,14 @@ class Refolding:
 
         Raises TooInvolved.
         """
+        positions = [*positions]
         ids = dict.fromkeys([*heirs(self._ledger, positions).values(), *besides])
+        for id in [*ids, *questions.at(self._ledger, positions)]:
+            ids.update((one, None) for one in self._in_reach(id))
         found = [one for one in map(self._ledger.by_id, ids) if one is not None]
         kept = [one for one in found if one.expired is None]
+        near = [*positions, *(self._position(one) for one in kept)]
+        gaps.note_unfolded(self._ledger, questions.turns_over(self._ledger, near))
         changes = {one.id: self._changes(one) for one in kept}
         self.forget([one.id for one in kept])
         for one in kept:
@@ -90,6 +95,17 @@ class Refolding:
         found = Indexed(heir, position, changes, gap_before(ledger, heir))
         owned = Attribution(found, self._root, self._open_turns(heir, position)).owned()
         return self._claimed(heir, owned, position)
+
+    def _in_reach(self, id: CheckpointId) -> Iterator[CheckpointId]:
+        """Yields where a checkpoint claims what its tools name, unless it finds that itself.
+
+        With what it inherits it may find more; without its files it finds nothing.
+        """
+        claimant = self._ledger.by_id(id)
+        if claimant is not None and claimant.tools:
+            since, until = self._since(claimant), self._position(claimant)
+            for path in named_by(claimant, self._root):
+                yield from questions.where_changed(self._ledger, path, after=since, before=until)
 
     def _write(self, heir: Checkpoint, owned: list[OwnedChange]) -> None:
         ledger = self._ledger
