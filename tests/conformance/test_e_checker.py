@@ -73,6 +73,7 @@ SILENT: tuple[tuple[str, tuple[Damage, ...]], ...] = (
     ("sequence", (flip,)),  # a higher number only leaves a gap
     ("trust", (flip,)),  # a pack that it does not describe is read
     ("trust.new", DAMAGES),  # and so is one that is in neither
+    ("pending/overtaken-*", DAMAGES),  # a mark without words: the event beside it is late
     ("pending/*", (delete,)),  # nothing else knows of an event that waits
     ("store.git/objects/??/*", (misname,)),  # the name is the id: one that is not is no object
     ("store.git/refs/takeback/trash/*", (delete,)),  # as if its grace were over
