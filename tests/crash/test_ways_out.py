@@ -355,7 +355,7 @@ def test_hooks_do_their_work_in_there(
     prison.inside = sandbox(prison)
     sent = []
     for _ in range(2):
-        prison.hook()
+        prison.tell({"session": "inside"})  # the agent, too: of one outside it would be a model
         sent.append(f"p{prison.agent.turn}")
     assert prison.agent.prompts()[1:] == sent
 

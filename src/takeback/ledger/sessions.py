@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
+from takeback.c_modules import bisect_left
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.timeline import (
     COMMAND,
