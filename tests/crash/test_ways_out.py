@@ -87,7 +87,7 @@ class Prison:
         self.turn += 1
         (self.workspace / f"new{self.turn}").mkdir()
         (self.workspace / f"new{self.turn}" / "a.o").touch()
-        event = self.agent.event(**given)
+        event = self.agent.event(**{"session": "inside", **given})  # of one outside: its model's
         variables = [f"{name}={value}" for name, value in env.items()]
         self.agent.call(event, *self.inside, "env", *variables)
 
@@ -355,7 +355,7 @@ def test_hooks_do_their_work_in_there(
     prison.inside = sandbox(prison)
     sent = []
     for _ in range(2):
-        prison.tell({"session": "inside"})  # the agent, too: of one outside it would be a model
+        prison.hook()
         sent.append(f"p{prison.agent.turn}")
     assert prison.agent.prompts()[1:] == sent
 
