@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ class Shell:
             ["sh"], cwd=directory, stdin=subprocess.PIPE, process_group=0
         )
         self.pid = self._process.pid
+        self.left: list[int] = []
 
     def runs(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -47,15 +50,24 @@ class Shell:
     def leaves(self, command: str, *, env: str = "", ready: Path) -> None:
         """Has a command started in a session of its own, and waits until it runs."""
         ready.unlink(missing_ok=True)
-        words = shlex.quote(f"touch {shlex.quote(str(ready))}; {command}")
+        named = shlex.quote(f"{ready}.part")
+        began = f"echo $$ > {named}; mv {named} {shlex.quote(str(ready))}"
+        words = shlex.quote(f"{began}; {command}")
         self.runs(f"{env} setsid sh -c {words} >/dev/null 2>&1 &")
         until(ready.exists)
+        self.left.append(int(ready.read_text()))
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait(_SECONDS)
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+    def end_what_it_left(self) -> None:
+        """Ends it by its ids: its directory may be gone before it looks for a file there again."""
+        for leader in (self.pid, *self.left):
+            with suppress(ProcessLookupError):
+                os.killpg(leader, signal.SIGKILL)
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -71,8 +83,7 @@ def shell(workspace: Path) -> Iterator[Shell]:
     started = Shell(workspace)
     yield started
     started.kill()
-    for name in ("go", "end"):  # whatever was left behind ends
-        (workspace / name).touch()
+    started.end_what_it_left()
 
 
 @pytest.fixture
@@ -203,8 +214,9 @@ def test_what_an_agent_keeps_for_itself_is_no_background_work(
             until(ready.exists)
         elif what == "its child":
             ready.unlink()
-            (tmp_path / "pipe").write_text(f"setsid sh -c 'touch {ready}; {LEAVE}'\n")
-            until(ready.exists)
+            (tmp_path / "pipe").write_text(f"setsid sh -c 'echo $$ > {ready}; {LEAVE}'\n")
+            until(lambda: ready.exists() and ready.read_text().endswith("\n"))
+            shell.left.append(int(ready.read_text()))
         elif what == "kept shell":
             os.mkfifo(tmp_path / "commands")
             shell.runs(f"setsid sh < {tmp_path}/commands &")
