@@ -369,6 +369,24 @@ def test_nor_does_a_model_that_cannot_be_seen(model: Model, cli: Cli) -> None:
 # -- the person is not taken for a model
 
 
+@pytest.mark.parametrize(
+    "process",
+    [[1, "x", None], [-1, None, None], [7, [], 8], [True, "1", {}], "x", [1 << 70, "1", None]],
+)
+def test_an_odd_record_of_an_agent_stops_nothing(cli: Cli, host: Host, process: object) -> None:
+    """Whoever may write there: a record that is none is of nobody, and no command ends at it."""
+    folder = Path(os.environ["TAKEBACK_HOME"], "workspaces", ".agents")
+    [known, *_] = folder.iterdir()
+    record = json.loads(known.read_text())
+    (folder / "99-1.aa").write_text(json.dumps({**record, "process": process}))
+    (folder / "pipe").mkdir()
+    os.mkfifo(folder / "98-1.bb")
+    cli.ok("log")
+    cli.ok("config", "max_age_days", "20")
+    host.end()
+    assert failures(cli) == []
+
+
 def test_a_number_in_an_event_makes_nobody_a_model(model: Model, cli: Cli) -> None:
     for pid in (1, os.getpid(), os.getppid()):
         model.tell("prompt", session=f"z{pid}", agent="helper", prompt="x", pid=pid)

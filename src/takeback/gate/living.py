@@ -22,7 +22,7 @@ from takeback.model import json_text
 from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.value import Value
-from takeback.ops.processes import can_be_seen, is_alive, itself, sees_all
+from takeback.ops.processes import MANAGERS, SILENT_FOR, can_be_seen, is_alive, itself, sees_all
 from takeback.ordinary import all_names, small_content
 
 TYPE_CHECKING = False
@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     from takeback.ops.processes import Ancestor
 
 _PLACE = ("workspaces", ".agents")
-_SILENT_FOR = 3600.0
-"""An agent whose process nobody knows and that was silent for so long is considered gone."""
 _A_WHILE = 60.0
 """So often is noted that such an agent has spoken."""
-_REAPERS = frozenset(("init", "systemd"))
-"""Who takes in processes whose parent has ended, beside process 1."""
 
 
 class Living(Value):
@@ -101,7 +97,7 @@ def may_be_below(one: Living, pid: int, line: Sequence[Ancestor]) -> bool:
     namespace = line[0].process.namespace
     if one.process.namespace != namespace:
         return not sees_all(namespace)
-    kept = [each for each in line if each.process.pid != 1 and each.name not in _REAPERS]
+    kept = [each for each in line if each.process.pid != 1 and each.name not in MANAGERS]
     if any(each.terminal for each in (*kept, *itself(pid))):
         return False
     began = int(one.process.started)
@@ -139,7 +135,7 @@ def _is_there(one: Living, path: str, now: float) -> bool:
     if one.process is not None and can_be_seen(one.process):
         return is_alive(one.process)
     try:
-        return now - os.lstat(path).st_mtime < _SILENT_FOR
+        return now - os.lstat(path).st_mtime < SILENT_FOR
     except OSError:
         return False
 
@@ -187,6 +183,8 @@ def _process(said: object) -> Process | None:
     if not isinstance(said, list):
         raise TypeError("not a process")
     pid, started, namespace = said
-    if not isinstance(pid, int):
+    if not isinstance(pid, int) or pid <= 0:
         raise TypeError("not a number")
-    return Process(pid, started, namespace)
+    if started is not None and not (isinstance(started, str) and started.isdecimal()):
+        raise TypeError("not when it was started")
+    return Process(pid, started, None if namespace is None else _text(namespace))

@@ -24,7 +24,7 @@ from takeback.gate.living import Living, living, may_be_below, note
 from takeback.model import event as events
 from takeback.model.session import Asker, Process
 from takeback.model.value import Value
-from takeback.ops.processes import Ancestor, above, is_same, seen, words
+from takeback.ops.processes import MANAGERS, Ancestor, above, is_same, seen, words
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
 
@@ -39,7 +39,6 @@ _STARTERS = frozenset(
     ("direnv", "doas", "env", "nice", "pipx", "poetry", "setsid", "stdbuf", "sudo", "timeout", "uv")
 )
 """Programs that start another one and wait for it: they are not the agent."""
-_MANAGERS = frozenset(("init", "systemd", "launchd"))
 _MORE = frozenset("|<>;&`\n")
 """With one of these a shell does more than to run one program."""
 _ADDING = (events.TOOL_BEFORE, events.TOOL_AFTER, events.ROUND_END)
@@ -211,7 +210,7 @@ def _place_of_agent(line: Sequence[Ancestor], claimed: int | None) -> int | None
     """Returns which of the processes above is the agent, or what the event says it is."""
     nearest = None
     for at, one in enumerate(line):
-        if one.process.pid == 1 or one.name in _MANAGERS or one.is_of_a_person:
+        if one.process.pid == 1 or one.name in MANAGERS or one.is_of_a_person:
             break
         if one.process.pid == claimed:
             return at

@@ -11,7 +11,7 @@ from __future__ import annotations
 from takeback.errors import TakebackError
 from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
 from takeback.ops.capture import capture, draft_after, record
-from takeback.ops.processes import is_alive_here, is_gone
+from takeback.ops.processes import SILENT_FOR, is_alive_here, is_gone
 from takeback.store import journal, notes
 from takeback.store.checkpoints import newest_checkpoint
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context, LockedContext
 
     IsStopped = Callable[[Checkpoint], bool]
-
-_SILENT_FOR = 3600.0
-"""Seconds after which a turn whose agent's process is unknown is no longer checked."""
 
 
 def close_gone(
@@ -79,7 +76,7 @@ def _is_old(context: Context, newest: Checkpoint) -> bool:
     return (
         newest.process is None
         and not newest.left
-        and context.clock.now() - newest.time > _SILENT_FOR
+        and context.clock.now() - newest.time > SILENT_FOR
     )
 
 

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+SILENT_FOR = 3600.0
+"""An agent whose process cannot be seen and that was silent for so long is considered gone."""
+MANAGERS = frozenset(("init", "systemd", "launchd"))
+"""Who takes in processes whose parent has ended, beside process 1, and starts a person's."""
+
+
 def started(pid: int) -> str | None:
     """Returns what tells a process from a later one with the same id; None if unknown."""
     told = fields(pid)

@@ -12,7 +12,7 @@ from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
-from takeback.ops.processes import can_be_seen, is_alive, is_alive_here
+from takeback.ops.processes import SILENT_FOR, can_be_seen, is_alive, is_alive_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from takeback.ops.left_running import LeftRunning
 
     IsOver = Callable[[Checkpoint], bool]
-
-_SILENT_FOR = 3600.0
-"""An agent whose process cannot be seen and that was silent for so long is considered gone."""
 
 
 class RunningTurn(Value):
@@ -120,12 +117,12 @@ def is_at_work(newest: Checkpoint, spoke: float, now: float) -> bool:
         return any(map(is_alive_here, newest.left))
     if newest.process is not None and can_be_seen(newest.process):
         return is_alive(newest.process)
-    return now - spoke < _SILENT_FOR
+    return now - spoke < SILENT_FOR
 
 
 def is_recent(newest: Checkpoint, now: float) -> bool:
     """Tells whether a session was heard of so lately that it counts without its process."""
-    return now - newest.time < _SILENT_FOR
+    return now - newest.time < SILENT_FOR
 
 
 def which(session: str, process: Process | None) -> str:
