@@ -34,6 +34,7 @@ class Started(subprocess.Popen[AnyStr]):
         trace: TracebackType | None,
     ) -> None:
         if self.poll() is None:
+            self.send_signal(signal.SIGSTOP)  # or it goes on where what it waits for is killed
             end_below(self.pid)
             self.kill()
         super().__exit__(kind, error, trace)
