@@ -31,6 +31,7 @@ ABOUT = {
     "agents": "what a package with an agent of its own imports",
     "gate": "who asks, and who tells: a person, a model, or nobody knows",
     "adapters": "what knows one agent: its events, its transcript, its resume line",
+    "rooms": "the rooms that the app has a door to, each imported when it is first used",
     "ops": "one use case a file: capture plan rewind undo recover timeline ...",
     "store": "snapshots' bytes",
     "ledger": "index of the refs",

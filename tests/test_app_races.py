@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from takeback import durable, ops
+from takeback import durable, rooms
 from takeback.app.engine import Engine
 from takeback.errors import Refused, TakebackError, UsageError
 from takeback.model.event import PROMPT, AgentEvent
@@ -110,14 +110,15 @@ def test_a_label_that_another_took_meanwhile_is_refused(workspace: Path, raced: 
     with Engine.open(workspace) as tb:
         made = tb.checkpoint().checkpoint
     raced.run(
-        lambda tb: tb.checkpoint("good"), lambda locked: ops.label.put_label(locked, made, "good")
+        lambda tb: tb.checkpoint("good"), lambda locked: rooms.label.put_label(locked, made, "good")
     )
     assert isinstance(raced.error, UsageError)
     with Engine.open(workspace) as tb:
         assert tb.find("good").id == made.id
         other = tb.checkpoint().checkpoint
     raced.run(
-        lambda tb: tb.label(other, "best"), lambda locked: ops.label.put_label(locked, made, "best")
+        lambda tb: tb.label(other, "best"),
+        lambda locked: rooms.label.put_label(locked, made, "best"),
     )
     assert isinstance(raced.error, UsageError)
     assert f"the label 'best' is on checkpoint {made.id}" in str(raced.error)

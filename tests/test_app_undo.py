@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.errors import Refused
@@ -345,7 +345,7 @@ def test_decisions_under_the_lock_need_one_look_at_the_refs(
     tb: Engine, talk: Talk, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[bool] = []
-    look = ops.catch_up.catch_up
+    look = rooms.catch_up.catch_up
 
     def counted(store: Store, ledger: Ledger, reporter: Any) -> None:
         looks.append(store.lock.held)

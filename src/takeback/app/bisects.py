@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.steps import Steps
 from takeback.errors import UsageError
@@ -74,28 +74,28 @@ class Bisects(Steps):
             tuple(self._copied(path) for path in copies),
             timeout,
         )
-        ops.bisect.refuse_second(self._context, inquiry)
+        rooms.bisect.refuse_second(self._context, inquiry)
         return self._bisection(inquiry)
 
     def bisection_under_way(self) -> Bisection:
         """Returns the search that was begun and not finished; raises Refused if there is none."""
-        return self._bisection(ops.bisect.kept(self._context))
+        return self._bisection(rooms.bisect.kept(self._context))
 
     def reset_bisection(self) -> bool:
         """Gives up the search that was begun and not finished; False if there is none."""
         self.refuse_inside("giving up a bisection")
-        return ops.bisect.reset(self._context)
+        return rooms.bisect.reset(self._context)
 
     def broken_by(self, found: Bisected) -> list[CountedChange]:
         """Returns what changed from the last good state to the first bad one."""
         old, new = found.good.checkpoint, found.broken[-1].checkpoint
-        return ops.diff.changes(self._context, Between.of_trees(old.tree, new.tree))
+        return rooms.diff.changes(self._context, Between.of_trees(old.tree, new.tree))
 
     def _bisection(self, inquiry: Inquiry) -> Bisection:
         self.refuse_program("a run of a command")
         good, bad = self.find_kept(inquiry.good), self.find_kept(inquiry.bad)
-        among = self._ask(lambda ledger: ops.bisect.places(self._context, ledger, good, bad))
-        return ops.bisect.Bisection(self._context, inquiry, among)
+        among = self._ask(lambda ledger: rooms.bisect.places(self._context, ledger, good, bad))
+        return rooms.bisect.Bisection(self._context, inquiry, among)
 
     def _copied(self, path: str | bytes) -> bytes:
         """Returns a path in the workspace, of which a copy is wanted; raises UsageError."""

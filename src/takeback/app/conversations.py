@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
@@ -26,7 +26,7 @@ class Conversations(Browsing):
         found = self._told_here(checkpoint)
         newest = self._newest_conversation(found)
         adapter = adapter_of(found.agent or "")
-        return ops.child.history_at(self._context, adapter, found, newest)
+        return rooms.child.history_at(self._context, adapter, found, newest)
 
     def said_last(self, checkpoint: Checkpoint) -> bytes:
         """Returns the newest conversation that is kept of a session at a checkpoint or before."""
@@ -78,7 +78,9 @@ class Conversations(Browsing):
     def _source(self, place: Checkpoint, told: Checkpoint | None) -> Source:
         newest = None if told is None else self._newest_conversation(told)
         return self._ask(
-            lambda ledger: ops.conversation_pages.source(self._context, ledger, place, told, newest)
+            lambda ledger: rooms.conversation_pages.source(
+                self._context, ledger, place, told, newest
+            )
         )
 
     def _said(self, place: Checkpoint, told: Checkpoint | None) -> Iterator[PlacedMessage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import rooms
 from takeback.adapters import adapter_of
 from takeback.model.turn import PROMPT
 from takeback.remembered import Remembered
@@ -38,7 +38,7 @@ def _state(newest: Checkpoint) -> tuple[object, ...] | None:
 
 
 def _says_over(newest: Checkpoint) -> bool:
-    tail = ops.transcript.read_tail(newest.transcript[-1], _TAIL)
+    tail = rooms.transcript.read_tail(newest.transcript[-1], _TAIL)
     return tail is not None and adapter_of(newest.agent or "").is_over(tail, newest.turn_id)
 
 

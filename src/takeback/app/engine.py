@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.alone import Alone
 from takeback.app.border import guarded
 from takeback.app.following import Following
@@ -65,11 +65,11 @@ class Engine(Following):
         if label is not None:
             wanted, model = label, asking.agent if asking is not None else model
             self._ask(
-                lambda ledger: ops.names.check_label(
+                lambda ledger: rooms.names.check_label(
                     ledger, wanted, self.now, by_model=model is not None
                 )
             )
-        return ops.checkpoint.checkpoint(
+        return rooms.checkpoint.checkpoint(
             self._context,
             label=label,
             label_by=model,
@@ -88,7 +88,9 @@ class Engine(Following):
         if asking is not None and found.label == name:
             return found  # and who gave it stays who gave it
         by = None if asking is None else asking.agent
-        return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name, by=by))
+        return self._ask(
+            lambda ledger: rooms.label.label(self._context, ledger, found, name, by=by)
+        )
 
     @staticmethod
     def workspaces(*, environ: Mapping[str, str] | None = None) -> list[KnownWorkspace]:
@@ -181,12 +183,12 @@ class Engine(Following):
             self.refuse_inside("doctor --fix")
         ledger = self._check_ledger(rebuild=rebuild, fix=fix)
         machine = self._context.store.machine
-        known = self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
-        found = ops.doctor.doctor(self._context, known, self._recover, fix=fix)
+        known = self._ask(lambda ledger: rooms.inspection.witness(ledger, machine))
+        found = rooms.doctor.doctor(self._context, known, self._recover, fix=fix)
         found.append(
-            ops.round_trip.check_round_trip(self._context.environ, self._context.store.find_git)
+            rooms.round_trip.check_round_trip(self._context.environ, self._context.store.find_git)
         )
-        found += ops.settings.check(self.settings, self._context.environ)
+        found += rooms.settings.check(self.settings, self._context.environ)
         found += check_recording(self.recording_off_by)
         found += check_agents(self._context.environ, self.agents(), fix=fix)
         return [*found, ledger]
@@ -202,7 +204,7 @@ class Engine(Following):
             if self._index is not None:
                 self._index.close()
             store, reporter = self._context.store, self._context.reporter
-            self._index = ops.index.Index(store, reporter, rebuild=True)
+            self._index = rooms.index.Index(store, reporter, rebuild=True)
         checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
         if unsound or rebuild:
             message = f"made anew from the store: {checkpoints} checkpoints"
@@ -215,7 +217,7 @@ class Engine(Following):
     ) -> tuple[Earlier, ...]:
         """Returns what was kept for a path before the directory that is there now."""
         environ = os.environ if environ is None else environ
-        return ops.earlier.earlier(location_of(path, environ), environ)
+        return rooms.earlier.earlier(location_of(path, environ), environ)
 
     @classmethod
     def adopt(
@@ -234,7 +236,7 @@ class Engine(Following):
         environ = os.environ if environ is None else environ
         refuse_inside("taking over an earlier store", environ)
         found = cls.earlier_named(name, path, environ=environ)
-        ops.earlier.take_over(location_of(path, environ), found.directory, environ)
+        rooms.earlier.take_over(location_of(path, environ), found.directory, environ)
         return found
 
     @classmethod
@@ -246,7 +248,7 @@ class Engine(Following):
         environ: Mapping[str, str] | None = None,
     ) -> Earlier:
         """Returns the earlier store of that id, or the only one; raises UsageError."""
-        return ops.earlier.named(cls.earlier(path, environ=environ), name)
+        return rooms.earlier.named(cls.earlier(path, environ=environ), name)
 
     def _open_anew(self, gone: StoreMoved) -> None:
         raise gone  # what is known here is of that store
@@ -263,10 +265,10 @@ class Engine(Following):
             self._index = None
         context = self._context
         home = takeback_home(context.environ)
-        made = ops.forget.forget(context.store, home, context.clock.now())
+        made = rooms.forget.forget(context.store, home, context.clock.now())
         if not now or made is None:
             return made
-        ops.forget.delete(made.forgotten, home)
+        rooms.forget.delete(made.forgotten, home)
         return None
 
     @classmethod
@@ -287,8 +289,8 @@ class Engine(Following):
         refuse_inside("a look at what was forgotten", environ)
         home = takeback_home(environ)
         if path is None:
-            return ops.forget.forgotten(home, environ)
-        return ops.forget.forgotten_at(home, os.fspath(path), environ, name)
+            return rooms.forget.forgotten(home, environ)
+        return rooms.forget.forgotten_at(home, os.fspath(path), environ, name)
 
     @classmethod
     def bring_back(
@@ -304,7 +306,7 @@ class Engine(Following):
         """
         environ = os.environ if environ is None else environ
         found = cls.forgotten(path, name, environ=environ)  # not for a model
-        return ops.forget.bring_back(found[-1], takeback_home(environ), environ)
+        return rooms.forget.bring_back(found[-1], takeback_home(environ), environ)
 
     @classmethod
     def delete_forgotten(
@@ -316,4 +318,4 @@ class Engine(Following):
         environ = os.environ if environ is None else environ
         refuse_inside("deleting what was forgotten", environ)
         for one in found:
-            ops.forget.delete(one.forgotten, takeback_home(environ))
+            rooms.forget.delete(one.forgotten, takeback_home(environ))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.reading import Reading
 
@@ -24,10 +24,10 @@ class FileHistory(Reading):
         inside = self.path(path)
         self.refuse_hidden(inside)
         found = None if checkpoint is None else self.find_kept(checkpoint)
-        tree = ops.diff.present_tree(self._context) if found is None else found.tree
-        state = ops.blame.State(tree, found)
+        tree = rooms.diff.present_tree(self._context) if found is None else found.tree
+        state = rooms.blame.State(tree, found)
         store = self._context.store
-        return self._ask(lambda ledger: ops.blame.blame(store, ledger, state, inside))
+        return self._ask(lambda ledger: rooms.blame.blame(store, ledger, state, inside))
 
     def show_files(
         self, checkpoint: CheckpointLike, paths: Iterable[str | bytes], *, color: bool = False

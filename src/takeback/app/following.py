@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
 from takeback.app.review import Reviewing
@@ -20,7 +20,7 @@ class Following(Reviewing):
     def seen_now(self) -> NewsMark:
         """Returns the present moment, to ask later what is new since."""
         log = self.operation_log()
-        return self._ask(lambda ledger: ops.news.seen_now(ledger, log))
+        return self._ask(lambda ledger: rooms.news.seen_now(ledger, log))
 
     def news(self, since: NewsMark) -> tuple[list[Happening] | None, NewsMark]:
         """Returns what is new since a moment, oldest first, and the present moment.
@@ -29,7 +29,7 @@ class Following(Reviewing):
         """
         log = self.operation_log()
         return self._ask(
-            lambda ledger: ops.news.happened(
+            lambda ledger: rooms.news.happened(
                 self._context, ledger, log, since, is_over=turn_is_over
             )
         )

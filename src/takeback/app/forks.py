@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.carrying import Carrying
 from takeback.errors import UsageError
@@ -51,21 +51,21 @@ class Forks(Carrying):
                 cut = self._cut(locked, target, worktree)
                 request = self._request_of_fork(target, files=files and worktree is None)
             request = request.replace(overrides=overrides, kind="fork", cut=cut)
-            outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
+            outcome = rooms.rewind.rewind(locked, captured, request, shown=shown)
         filled = outcome.conversation_error is None  # else what is there may be anybody's
         if linked is not None and worktree is not None and filled:
-            ops.elsewhere.link(linked, worktree)
+            rooms.elsewhere.link(linked, worktree)
             outcome = outcome.replace(commit=linked.commit)
         return self._delivered(outcome, cut).replace(directory=worktree)
 
     def _request_of_fork(self, target: Checkpoint, *, files: bool) -> Request:
         """Returns the request for a fork; what was done since matters only if files move here."""
         request = self._request(target, self._scope((), False, files=files))
-        return request if files else request.replace(facts=ops.facts.NO_FACTS)
+        return request if files else request.replace(facts=rooms.facts.NO_FACTS)
 
     def _linked(self, target: Checkpoint) -> LinkedWorktree:
         self.refuse_inside("a git worktree")
-        return ops.elsewhere.linked(self._context, target)
+        return rooms.elsewhere.linked(self._context, target)
 
     def new_directory(self, path: str) -> str:
         """Returns the real path of a directory that a fork can make; raises UsageError."""
@@ -73,7 +73,7 @@ class Forks(Carrying):
             raise UsageError(
                 "no path has a NUL byte", hint="name a directory that is not there yet"
             )
-        return ops.elsewhere.new_directory(self._context, path)
+        return rooms.elsewhere.new_directory(self._context, path)
 
     def _directory_to_fill(self, path: str) -> str:
         from takeback.gate.asker import may_be_filled
@@ -98,12 +98,12 @@ class Forks(Carrying):
             self.new_directory(worktree)
             target = self.find_kept(checkpoint)
             if git:
-                ops.elsewhere.linked(self._context, target)
+                rooms.elsewhere.linked(self._context, target)
         elif files:
             return self.plan(checkpoint, scope="both", overrides=overrides)
         target = self.find(checkpoint)
         request = self._request_of_fork(target, files=False).replace(overrides=overrides)
-        made = ops.plan.plan(self._context, request)
+        made = rooms.plan.plan(self._context, request)
         if worktree is not None:
             made = made.replace(warnings=(*made.warnings, IGNORED_STAY))
         return self._with_conversation(made.replace(whose=self.taken(checkpoint)), "conversation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import config, ops
+from takeback import config, rooms
 from takeback.app.border import guarded
 from takeback.errors import Option, UsageError
 from takeback.gate.asker import refuse_inside, refuse_look, who
@@ -67,13 +67,13 @@ class GoneWorkspace:
 
     def status(self) -> Status:
         """Returns what is kept, and how large it is."""
-        index = ops.index.Index(self._store, SilentReporter())
+        index = rooms.index.Index(self._store, SilentReporter())
         try:
             checkpoints, snapshots, sessions = index.ask(lambda ledger: ledger.counts())
         finally:
             index.close()
         settings = config.for_workspace(self._environ, self._store.directory)
-        found = ops.status.nothing_yet(
+        found = rooms.status.nothing_yet(
             self.root,
             self._store.directory,
             home=takeback_home(self._environ),
@@ -89,7 +89,7 @@ class GoneWorkspace:
         """Puts every checkpoint of it into the trash; None if its settings give it no grace."""
         refuse_inside("forget", self._environ)
         home = takeback_home(self._environ)
-        return ops.forget.forget(self._store, home, SystemClock().now())
+        return rooms.forget.forget(self._store, home, SystemClock().now())
 
     def __enter__(self) -> Self:
         return self

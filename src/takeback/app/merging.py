@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.file_history import FileHistory
 from takeback.model.keeping import ALL_OTHERS, EDITS, kept_named
@@ -38,12 +38,12 @@ class Merging(FileHistory):
             return request
         if what == EDITS:
             store = self._context.store
-            edits = self._ask(lambda ledger: ops.edits.edits_since(store, ledger, target))
-            request = ops.keeping.keep_edits(captured, request, edits, keeping.choices)
+            edits = self._ask(lambda ledger: rooms.edits.edits_since(store, ledger, target))
+            request = rooms.keeping.keep_edits(captured, request, edits, keeping.choices)
         if what == ALL_OTHERS:
             own = (turn for turn, _ in request.facts.turns if turn.session in request.facts.family)
             taken = [self._taken(self._since(turn, target)) for turn in own]
-            request = ops.keeping.keep_all_others(captured, request, taken[::-1], keeping.choices)
+            request = rooms.keeping.keep_all_others(captured, request, taken[::-1], keeping.choices)
         return self._only_picked(captured, request, keeping.choices)
 
     def _only_picked(
@@ -52,21 +52,21 @@ class Merging(FileHistory):
         """Returns a request as one for what a person has picked of it, if they have."""
         if choices.picked is None:
             return request
-        return ops.picking.only(captured, request, choices.picked)
+        return rooms.picking.only(captured, request, choices.picked)
 
     def offers(self, plan: Plan) -> list[Offer]:
         """Returns what can be picked of a plan, path by path."""
-        return list(ops.picking.offers(self._context.store, plan))
+        return list(rooms.picking.offers(self._context.store, plan))
 
     def text_change(self, change: Change) -> TextChange | None:
         """Returns the lines that differ, with the hunks; None if there are none to pick from."""
         if self.hides(change.path):
             return None
-        return ops.picking.text_of(self._context.store, change)
+        return rooms.picking.text_of(self._context.store, change)
 
     def _since(self, turn: Turn, target: Checkpoint) -> NamedTurn:
         """Returns a turn as far as it came after a checkpoint, which may be within it."""
-        found = self._ask(lambda ledger: ops.turn_names.whole(ledger, turn))
+        found = self._ask(lambda ledger: rooms.turn_names.whole(ledger, turn))
         inside = found.before.order < target.order < found.after.order
         return found.replace(before=target) if inside else found
 
@@ -74,6 +74,6 @@ class Merging(FileHistory):
         store, ends = self._context.store, (self.find_kept(turn.before), self.find_kept(turn.after))
 
         def question(ledger: Ledger) -> list[Stretch]:
-            return ops.deeds.deeds(store, ledger, turn.turn, ends, shared=True)
+            return rooms.deeds.deeds(store, ledger, turn.turn, ends, shared=True)
 
-        return ops.revert.Taken(self._ask(question), turn.words, turn.turn.session)
+        return rooms.revert.Taken(self._ask(question), turn.words, turn.turn.session)

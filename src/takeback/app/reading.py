@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import config, ops
+from takeback import config, rooms
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.conversations import Conversations
@@ -65,8 +65,8 @@ class Reading(Conversations):
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
             one = None if session is None else self._meant(ledger, session)
-            wanted = ops.timeline.Wanted(one, everything, limit, named, oldest)
-            return ops.timeline.timeline(self._context, ledger, wanted, is_over=turn_is_over)
+            wanted = rooms.timeline.Wanted(one, everything, limit, named, oldest)
+            return rooms.timeline.timeline(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)
 
@@ -86,8 +86,8 @@ class Reading(Conversations):
 
         def question(ledger: Ledger) -> Listing:
             one = None if session is None else self._meant(ledger, session)
-            wanted = ops.timeline.Wanted(one, everything, limit, named)
-            return ops.timeline.listing(self._context, ledger, wanted, is_over=turn_is_over)
+            wanted = rooms.timeline.Wanted(one, everything, limit, named)
+            return rooms.timeline.listing(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)
 
@@ -96,7 +96,7 @@ class Reading(Conversations):
 
         def question(ledger: Ledger) -> Listing:
             one = self._meant(ledger, session) or session
-            return ops.timeline.behind(
+            return rooms.timeline.behind(
                 self._context, ledger, one, is_over=turn_is_over, limit=limit
             )
 
@@ -106,7 +106,7 @@ class Reading(Conversations):
         """Returns one checkpoint in full, with what it does not hold."""
         found = self.find(checkpoint)
         shown = self._ask(
-            lambda ledger: ops.timeline.show(self._context, ledger, found, is_over=turn_is_over)
+            lambda ledger: rooms.timeline.show(self._context, ledger, found, is_over=turn_is_over)
         )
         turn = shown.entry.turn
         if turn is None or turn.kind != SHELL or turn.prompt is not None:
@@ -120,27 +120,27 @@ class Reading(Conversations):
     def beginning_of(self, checkpoint: CheckpointLike) -> Checkpoint:
         """Returns the place before the turn that a checkpoint is in, itself if it is in none."""
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: ops.sessions.beginning_of(ledger, found))
+        return self._ask(lambda ledger: rooms.sessions.beginning_of(ledger, found))
 
     def _words_of_a_command(self, end: Checkpoint) -> str | None:
         """Returns the words of a ``!command``: an agent may write them after announcing its end."""
-        then, adapter = ops.child.conversation_of(self._context, end), adapter_of(end.agent or "")
+        then, adapter = rooms.child.conversation_of(self._context, end), adapter_of(end.agent or "")
         newest = self._newest_conversation(end)
-        said = ops.child.afterwards(self._context, adapter, end, then, newest)
+        said = rooms.child.afterwards(self._context, adapter, end, then, newest)
         return adapter.command_in(b"".join(said), end.turn_id)
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first, of all machines whose work is in the store."""
-        return ops.timeline.operations(self._context.store)
+        return rooms.timeline.operations(self._context.store)
 
     def operation_log(self) -> list[Logged]:
         """Returns the operation log, oldest first, each line with what it was about."""
         store = self._context.store
-        return ops.operation_log.logged(self.operations(), known_here(store))
+        return rooms.operation_log.logged(self.operations(), known_here(store))
 
     def operation(self, name: str) -> Operation:
         """Returns the operation whose id is or begins with a name."""
-        return ops.operation_log.find_operation(self.operations(), name)
+        return rooms.operation_log.find_operation(self.operations(), name)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
@@ -151,7 +151,7 @@ class Reading(Conversations):
             return self._cat_outside(found, path)
         self.refuse_hidden(inside)
         try:
-            return ops.cat.cat(self._context, found, inside)
+            return rooms.cat.cat(self._context, found, inside)
         except NoSuchCheckpoint:
             if not self._leads_outside(path):
                 raise
@@ -161,7 +161,7 @@ class Reading(Conversations):
         """Returns the bytes of a file that a tool changed outside: for the person alone."""
         outside = os.path.normpath(os.path.join(self._base, os.fsencode(path)))
         self.refuse_to_show(to_text(outside), "it is outside the workspace")
-        return ops.cat.cat_outside(self._context, found, outside)
+        return rooms.cat.cat_outside(self._context, found, outside)
 
     def _leads_outside(self, path: str | bytes) -> bool:
         """Tells whether a path below the root goes through a link to somewhere else."""
@@ -200,13 +200,13 @@ class Reading(Conversations):
         With ``of_turn`` the two are the ends of one.
         """
         between, scope = self._compared(old, new, paths, of_turn=of_turn)
-        changes = ops.diff.changes(self._context, between, scope)
+        changes = rooms.diff.changes(self._context, between, scope)
         return changes, self._patch(between, scope, color=color)
 
     def _patch(self, between: Between, paths: tuple[bytes, ...], *, color: bool) -> bytes:
         """Returns a diff, without what is in files that are not for who looks."""
         hides = self.hides if self._model else None
-        return ops.diff.patch(self._context, between, paths, hides=hides, color=color)
+        return rooms.diff.patch(self._context, between, paths, hides=hides, color=color)
 
     def _compared(
         self,
@@ -225,23 +225,23 @@ class Reading(Conversations):
     def _known_paths(self, paths: Iterable[str | bytes], a: bytes, b: bytes) -> tuple[bytes, ...]:
         """Returns the paths; raises UsageError for one that is nowhere: a typo, not "the same"."""
         found = self._paths(paths)
-        ops.diff.check_known(self._context, found, a, b)
+        rooms.diff.check_known(self._context, found, a, b)
         return found
 
     def states(self, checkpoint: CheckpointLike) -> Between:
         """Returns the states before and after a turn, or before and at a plain checkpoint."""
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: ops.preview.states(self._context.store, ledger, found))
+        return self._ask(lambda ledger: rooms.preview.states(self._context.store, ledger, found))
 
     def file_diff(self, between: Between, path: bytes) -> FileDiff:
         """Returns one path in two states; ``path`` is relative to the root, as in ``changes``."""
         self.refuse_hidden(path)
-        return ops.preview.file_diff(self._context, between, path)
+        return rooms.preview.file_diff(self._context, between, path)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
         a = self.find_kept(old).tree
         if new is None:
-            return a, ops.diff.present_tree(self._context)
+            return a, rooms.diff.present_tree(self._context)
         return a, self.find_kept(new).tree
 
     def status(self, *, look: bool = False) -> Status:
@@ -254,16 +254,16 @@ class Reading(Conversations):
         home = takeback_home(self._context.environ)
         left = self.left_running()
         found = self._ask(
-            lambda ledger: ops.status.status(
+            lambda ledger: rooms.status.status(
                 self._context, ledger, home=home, is_over=turn_is_over, left=left
             )
         )
         if look:
             machine = self._context.store.machine
-            seen = self._ask(lambda ledger: ops.facts.last_seen(ledger, machine))
-            found = found.replace(dirty=ops.standing.dirty(self._context, seen))
+            seen = self._ask(lambda ledger: rooms.facts.last_seen(ledger, machine))
+            found = found.replace(dirty=rooms.standing.dirty(self._context, seen))
         stale = stale_hooks(home)
-        wrong = ops.settings.damaged(self.settings, self._context.environ)
+        wrong = rooms.settings.damaged(self.settings, self._context.environ)
         return found.replace(
             recording_off_by=self.recording_off_by,
             warnings=(*found.warnings, *stale, *wrong, *self.silence()),
@@ -312,22 +312,22 @@ class Reading(Conversations):
         machine = self._context.store.machine
 
         def ask() -> Witness:
-            return self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
+            return self._ask(lambda ledger: rooms.inspection.witness(ledger, machine))
 
-        return ops.verify.verify(
+        return rooms.verify.verify(
             self._context, ask, self._opened_index().close, read_data=read_data
         )
 
     def sessions(self) -> list[SessionEntry]:
         """Returns the agents' sessions, the one that was last active first."""
         return self._ask(
-            lambda ledger: ops.sessions.sessions(self._context, ledger, is_over=turn_is_over)
+            lambda ledger: rooms.sessions.sessions(self._context, ledger, is_over=turn_is_over)
         )
 
     def tree(self) -> list[Node]:
         """Returns the sessions as a tree, with their turns and what was forked from where."""
         return self._ask(
-            lambda ledger: ops.sessions.tree(self._context, ledger, is_over=turn_is_over)
+            lambda ledger: rooms.sessions.tree(self._context, ledger, is_over=turn_is_over)
         )
 
     def search(self, *words: str, limit: int = -1, content: bool = False) -> list[Found]:
@@ -339,26 +339,26 @@ class Reading(Conversations):
             raise UsageError("there is nothing to look for", hint=(Command("search", "TEXT"),))
         if not content:
             return self._ask(
-                lambda ledger: ops.search.search(self._context, ledger, words, limit=limit)
+                lambda ledger: rooms.search.search(self._context, ledger, words, limit=limit)
             )
         return self._ask(
-            lambda ledger: ops.search.search_contents(
+            lambda ledger: rooms.search.search_contents(
                 self._context, ledger, words, limit=limit, hides=self.hides
             )
         )
 
     def known_sessions(self) -> list[Session]:
         """Returns every session, including that of checkpoints made by hand."""
-        return self._ask(ops.whose.everyone)
+        return self._ask(rooms.whose.everyone)
 
     def places(self, session: str, entries: Iterable[str]) -> dict[str, Checkpoint]:
         """Returns the checkpoints at entries of an agent's transcript, by entry."""
         wanted = list(entries)
-        return self._ask(lambda ledger: ops.sessions.places(ledger, session, wanted))
+        return self._ask(lambda ledger: rooms.sessions.places(ledger, session, wanted))
 
     def current_place(self) -> str | None:
         """Returns the checkpoint that the files are at."""
-        return self._ask(lambda ledger: ops.here.current_place(self._context, ledger))
+        return self._ask(lambda ledger: rooms.here.current_place(self._context, ledger))
 
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:

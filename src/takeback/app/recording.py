@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import config, ops
+from takeback import config, rooms
 from takeback.app.border import guarded
 from takeback.app.workspace import OpenWorkspace, check_settings, location_of
 from takeback.errors import StoreMoved
@@ -37,7 +37,7 @@ class Recording(OpenWorkspace):
         """Records an agent's event; see ``takeback.model.event``."""
         event = self._of_this_program(cleaned(event))
         received = self.record(event, delivery=Delivery(self.now, self.hook_seconds))
-        ops.due.keep_house(self._context)
+        rooms.due.keep_house(self._context)
         return received
 
     def _of_this_program(self, event: AgentEvent) -> AgentEvent:
@@ -59,17 +59,17 @@ class Recording(OpenWorkspace):
         told, transcript = self._told(event, adapter)
         for _ in range(_AGAIN):
             try:
-                return ops.receive.receive(self._context, told, transcript, delivery=delivery)
+                return rooms.receive.receive(self._context, told, transcript, delivery=delivery)
             except StoreMoved as gone:
                 self._open_anew(gone)
-        return ops.receive.receive(self._context, told, transcript, delivery=delivery)
+        return rooms.receive.receive(self._context, told, transcript, delivery=delivery)
 
     def _open_anew(self, gone: StoreMoved) -> None:
         """Goes on with a new store for the one that is ``gone``."""
         old = self._context
         old.store.close()
         location = location_of(os.fsdecode(old.workspace.root), old.environ)
-        store = ops.open.open_store(location, old.environ, old.reporter, create=True)
+        store = rooms.open.open_store(location, old.environ, old.reporter, create=True)
         self._context = old.replace(store=store)
 
     def record_belated(
@@ -80,15 +80,15 @@ class Recording(OpenWorkspace):
         besides: tuple[bytes, ...],
         wait: float,
     ) -> tuple[Checkpoint, ...]:
-        """Records events of a program that reports nothing; see ``ops.belated``."""
+        """Records events of a program that reports nothing; see ``rooms.belated``."""
         cleanly = [self._told(cleaned(event), None)[0] for event in told]
-        return ops.belated.record_belated(
+        return rooms.belated.record_belated(
             self._context, cleanly, always=always, besides=besides, wait=wait
         )
 
     def listening(self) -> Listening:
         """Returns what hears of changes to the files, from now on."""
-        return ops.listening.Listening(self._context)
+        return rooms.listening.Listening(self._context)
 
     def delivery(
         self,
@@ -104,34 +104,34 @@ class Recording(OpenWorkspace):
     @property
     def has_captured(self) -> bool:
         """Tells whether the files were captured before; if not, all of them are read."""
-        return ops.capture.has_captured(self._context.store)
+        return rooms.capture.has_captured(self._context.store)
 
     @property
     def is_first_left(self) -> bool:
         """Tells whether agents have gone on before the first capture was done, and it is not."""
-        return ops.receive.is_first_left(self._context)
+        return rooms.receive.is_first_left(self._context)
 
     def keep_watched(self, watches: Watches) -> None:
         """Has the files watched from now on, where that is possible."""
-        ops.watch.keep_watched(self._context, watches)
+        rooms.watch.keep_watched(self._context, watches)
 
     @property
     def has_waiting(self) -> bool:
         """Tells whether an event before this one is not recorded yet, or just being recorded."""
-        return ops.receive.has_waiting(self._context)
+        return rooms.receive.has_waiting(self._context)
 
     def await_rounds(self, *, wait: float) -> bool:
         """Waits for the rounds whose agents went on; False if that took too long."""
-        return ops.receive.await_rounds(self._context, wait=wait)
+        return rooms.receive.await_rounds(self._context, wait=wait)
 
     def overtake(self) -> None:
         """Notes that a tool runs although those rounds may still be captured."""
-        ops.receive.overtake(self._context)
+        rooms.receive.overtake(self._context)
 
     def leave(self, event: AgentEvent, adapter: Adapter | None = None, *, came: float) -> Received:
         """Keeps an event that there was no time for; the next holder of the lock records it."""
         told, transcript = self._told(event, adapter)
-        return ops.receive.leave(self._context, told, transcript, came=came)
+        return rooms.receive.leave(self._context, told, transcript, came=came)
 
     def is_news(self, event: AgentEvent) -> bool:
         """Tells whether a failure at an event is the first of its turn, and remembers it."""
@@ -187,11 +187,11 @@ class Recording(OpenWorkspace):
 
             adapter = adapter_of(event.agent)
         else:
-            roots = ops.transcript.transcript_roots(self._context, adapter)
-            if not ops.transcript.may_lie_at(event.transcript, roots):
+            roots = rooms.transcript.transcript_roots(self._context, adapter)
+            if not rooms.transcript.may_lie_at(event.transcript, roots):
                 self._leave_unread(event, roots)
                 return event, NO_TRANSCRIPT
-        files = ops.transcript.parts_now(adapter.transcript_files(event.transcript), roots)
+        files = rooms.transcript.parts_now(adapter.transcript_files(event.transcript), roots)
         return event, Transcript(files, adapter.status_in, adapter.follows)
 
     def _leave_unread(self, event: AgentEvent, roots: tuple[str, ...]) -> None:
@@ -230,11 +230,11 @@ class Recording(OpenWorkspace):
 
     def finish_detached(self) -> None:
         """Has a separate process record the waiting events."""
-        ops.finish.start(self._context)
+        rooms.finish.start(self._context)
 
     def keep_ready(self) -> None:
         """Brings the ledger up to date, so that the next who looks does not wait for it."""
-        ops.catch_up.keep_ready(self._context.store)
+        rooms.catch_up.keep_ready(self._context.store)
 
     def keep_house(self, kind: str) -> None:
         """Starts combining packs or a sweep, in processes of their own, if an event of that kind is
@@ -253,9 +253,9 @@ class Recording(OpenWorkspace):
         store = self._context.store
         store.keep_house()
         if kind in (SESSION_START, SESSION_END):
-            ops.sweeping.start(self._context, at_start=kind == SESSION_START)
+            rooms.sweeping.start(self._context, at_start=kind == SESSION_START)
         elif kind != PROMPT:
             from takeback.store.swept import is_sweep_due  # not at a prompt
 
             if is_sweep_due(store, store.sequence, self._context.policy.max_bytes):
-                ops.sweeping.start(self._context, at_start=False)
+                rooms.sweeping.start(self._context, at_start=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.app import given
 from takeback.app.border import guarded
 from takeback.app.travel import Travel
@@ -42,10 +42,10 @@ class Reverts(Travel):
         named, place = split_name(name)
         if not is_turn_name(place):
             found = self.find(name, session=session)
-            return self._ask(lambda ledger: ops.turn_names.turn_of(ledger, found))
+            return self._ask(lambda ledger: rooms.turn_names.turn_of(ledger, found))
         whose = session if named is None else named
         return self._ask(
-            lambda ledger: ops.turn_names.turn_named(ledger, place, self._meant(ledger, whose))
+            lambda ledger: rooms.turn_names.turn_named(ledger, place, self._meant(ledger, whose))
         )
 
     def plan_revert(
@@ -100,7 +100,7 @@ class Reverts(Travel):
         """Returns a turn as it is now: it may have gone on since it was looked up."""
         if turn.step is not None:
             return turn
-        return self._ask(lambda ledger: ops.turn_names.turn_of(ledger, turn.before))
+        return self._ask(lambda ledger: rooms.turn_names.turn_of(ledger, turn.before))
 
     def _without(
         self,
@@ -110,14 +110,14 @@ class Reverts(Travel):
         choices: ConflictChoices,
     ) -> Request:
         newest = turns[0]
-        wanted = ops.revert.Without(
+        wanted = rooms.revert.Without(
             taken=[self._taken(one) for one in turns],
             scope=self._scope(paths, False),
             about=_about(turns),
             owner=newest.turn.session,
         )
         facts = self._facts(turns[-1].before)
-        request = ops.revert.request(captured, wanted, choices, facts)
+        request = rooms.revert.request(captured, wanted, choices, facts)
         return self._only_picked(captured, request, choices)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from takeback import ops
+from takeback import rooms
 from takeback.adapters import message_reader
 from takeback.errors import Command
 from takeback.model.ages import ago
@@ -67,7 +67,9 @@ def _last_said(
     That is what follows ``after``, and a prompt of after ``prompted_after`` if that is not 0.
     """
     reader = message_reader(agent)
-    tail = ops.transcript.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
+    tail = (
+        rooms.transcript.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
+    )
     if len(tail or b"") == _TAIL:
         tail = (tail or b"").partition(b"\n")[2]
     timed, asked, last = False, not prompted_after, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.bisects import Bisects
 from takeback.app.border import guarded
 from takeback.errors import (
@@ -47,9 +47,9 @@ class Space(Bisects):
         By the settings, or of the checkpoints that are named; of one session only, or with
         ``everything`` all of that session.
         """
-        return ops.prune.Prune(
+        return rooms.prune.Prune(
             self._upkeep(),
-            ops.prune.Selection(
+            rooms.prune.Selection(
                 session=None if session is None else self.session_meant(session),
                 everything=everything,
                 checkpoints=tuple(self.find(one).id for one in checkpoints),
@@ -68,18 +68,18 @@ class Space(Bisects):
         made = planned.carry_out()
         self._ask(lambda ledger: None)  # before the trash is emptied: what is in it is not missing
         try:
-            ops.sweep.empty_trash(self._upkeep(), planned.stock)
+            rooms.sweep.empty_trash(self._upkeep(), planned.stock)
         except (GitFailed, StoreDamaged, WriteFailed, InUse) as error:
             said = f"The space of what has left the trash is not free yet: {error.message}."
             self._context.reporter.note(said)
         if planned.is_by_settings:
-            ops.sweeping.sweep_others(self._context.store.location)
+            rooms.sweeping.sweep_others(self._context.store.location)
         return made
 
     def all_stores(self) -> Together:
         """Returns how large all stores of the user are together, and how large they may be."""
         location = self._context.store.location
-        return ops.sweeping.together(location.home, self._context.environ)
+        return rooms.sweeping.together(location.home, self._context.environ)
 
     def plan_purge(self, *names: str) -> Purge:
         """Returns a purge that is not carried out: its ``outlook`` says what it would remove.
@@ -110,7 +110,7 @@ class Space(Bisects):
         with self._context.locked() as locked:
             if self.interrupted:
                 self._recover_and_say(locked)
-            ops.receive.record_waiting(locked)
+            rooms.receive.record_waiting(locked)
         if self._index is not None:  # it is made anew
             self._index.close()
             self._index = None
@@ -144,11 +144,11 @@ class Space(Bisects):
         """
         self.refuse_inside("bringing back what was pruned")
         store = self._context.store
-        trash, checkpoint = ops.restore.find_trash(store, name)
+        trash, checkpoint = rooms.restore.find_trash(store, name)
         only = None
         if checkpoint is not None:
             only = self._with_its_turn(trash, checkpoint)
-        return ops.restore.restore(self._upkeep(), trash, only)
+        return rooms.restore.restore(self._upkeep(), trash, only)
 
     def _with_its_turn(self, trash: Trash, checkpoint: CheckpointId) -> list[CheckpointId]:
         """Returns a checkpoint and what else of its turn is in the trash.
@@ -184,7 +184,7 @@ class Space(Bisects):
 
     def _upkeep(self) -> Upkeep:
         context = self._context
-        return ops.upkeep.Upkeep(
+        return rooms.upkeep.Upkeep(
             store=context.store,
             clock=context.clock,
             bounds=self.settings.bounds(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import rooms
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.summaries import Summarising
@@ -34,11 +34,11 @@ class Steps(Summarising):
 
     def next_undo(self) -> Step:
         """Returns the operation that undo would take back; raises Refused."""
-        return ops.undo.next_step(self._context, _UNDO)
+        return rooms.undo.next_step(self._context, _UNDO)
 
     def next_redo(self) -> Step:
         """Returns the operation that redo would do again; raises Refused."""
-        return ops.undo.next_step(self._context, _REDO)
+        return rooms.undo.next_step(self._context, _REDO)
 
     def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``undo`` would change; changes nothing."""
@@ -49,16 +49,16 @@ class Steps(Summarising):
         return self._plan_step(_REDO, overrides)
 
     def _plan_step(self, kind: StepKind, overrides: Overrides) -> Plan:
-        step = ops.undo.next_step(self._context, kind)
-        made = ops.plan.plan(self._context, self._request_of_step(kind, step, overrides))
+        step = rooms.undo.next_step(self._context, kind)
+        made = rooms.plan.plan(self._context, self._request_of_step(kind, step, overrides))
         if not step.operation.moves_conversation:
             return made
         return made.replace(goes_on=self._current(step.operation, before=step.last))
 
     def _request_of_step(self, kind: StepKind, step: Step, overrides: Overrides) -> Request:
         goes_to = self._goes_to(step)
-        facts = ops.undo.relevant(self._facts(goes_to))
-        request = ops.undo.request(self._context, kind, step, goes_to)
+        facts = rooms.undo.relevant(self._facts(goes_to))
+        request = rooms.undo.request(self._context, kind, step, goes_to)
         return request.replace(overrides=overrides, facts=facts)
 
     def _goes_to(self, step: Step) -> Checkpoint:
@@ -100,9 +100,9 @@ class Steps(Summarising):
         with self._context.locked() as locked:  # from the decision until it is done
             self._recover_instead_of(locked, kind)
             with self._taken_in(locked) as captured:
-                step = ops.undo.next_step(locked, kind)
+                step = rooms.undo.next_step(locked, kind)
                 request = self._request_of_step(kind, step, overrides)
-            outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
+            outcome = rooms.rewind.rewind(locked, captured, request, shown=shown)
         return self._with_session(outcome, step.operation)
 
     def _with_session(self, outcome: Outcome, operation: Move) -> Outcome:
@@ -113,17 +113,17 @@ class Steps(Summarising):
         newest = None
         if wanted is not None:
             session = wanted
-            newest = self._ask(lambda ledger: ops.names.newest_of(ledger, session))
+            newest = self._ask(lambda ledger: rooms.names.newest_of(ledger, session))
         if newest is None:
             return outcome.replace(resume=self._fresh_start(operation))
-        resume = ops.child.resume_of(self._context, newest, adapter_of(newest.agent or ""))
+        resume = rooms.child.resume_of(self._context, newest, adapter_of(newest.agent or ""))
         moved = outcome.replace(session=wanted, resume=resume)
         return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)
 
     def _current(self, operation: Move, before: Move | None = None) -> SessionId | None:
         """Returns the session that the conversation of an operation is at, or was at before one."""
         return self._ask(
-            lambda ledger: ops.whereabouts.current_session(
+            lambda ledger: rooms.whereabouts.current_session(
                 self._context, ledger, operation.session, before=before
             )
         )
@@ -138,4 +138,4 @@ class Steps(Summarising):
             return None
         adapter = adapter_of(target.agent or "")
         where = target.directory or os.fsdecode(self.root)
-        return ops.child.resume_line(self._context, target, adapter.start(where))
+        return rooms.child.resume_line(self._context, target, adapter.start(where))

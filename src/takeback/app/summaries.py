@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import adapters, config, ops
+from takeback import adapters, config, rooms
 from takeback.app.border import guarded
 from takeback.app.forks import Forks
 from takeback.errors import Refused
@@ -42,7 +42,7 @@ class Summarising(Forks):
         known = _known(newest)
         division = self._divided(known, target, newest, summary_way(way))
         maker = self._summariser(known, newest, by, text)
-        made = ops.plan.plan(self._context, self._request_of_fork(newest, files=False))
+        made = rooms.plan.plan(self._context, self._request_of_fork(newest, files=False))
         made = self._with_conversation(made, "conversation")
         return made.replace(
             kind=SUMMARISE,
@@ -82,7 +82,7 @@ class Summarising(Forks):
                 hint="run the command again to see the new plan",
             )
         self._context.reporter.progress("waiting for the summary", 0, 0)
-        summary = ops.summary.summary_of(division, maker)
+        summary = rooms.summary.summary_of(division, maker)
         return self._with_summary(target, division, summary, session)
 
     def _with_summary(
@@ -100,25 +100,25 @@ class Summarising(Forks):
                         "the conversation went on while the summary was made",
                         hint="no session was made; summarise it again when the agent is idle",
                     )
-                summaries = ops.summary.summaries_of(known, newest.agent or "")
+                summaries = rooms.summary.summaries_of(known, newest.agent or "")
                 now = self._context.clock.now()
-                wanted = ops.cut.CutRequest(
+                wanted = rooms.cut.CutRequest(
                     newest,
                     newest=newest,
                     title=f"\u21b6 summarised {was.way.replace('-', ' ')} {self._about(target)}",
-                    history=ops.summary.put_together(division, summaries, summary, now),
+                    history=rooms.summary.put_together(division, summaries, summary, now),
                 )
-                cut = ops.cut.plan_cut(locked, known.adapter, wanted)
+                cut = rooms.cut.plan_cut(locked, known.adapter, wanted)
                 request = self._request_of_fork(newest, files=False)
             request = request.replace(kind=SUMMARISE, cut=cut)
-            outcome = ops.rewind.rewind(locked, captured, request)
+            outcome = rooms.rewind.rewind(locked, captured, request)
         return self._delivered(outcome, cut)
 
     def _divided(
         self, known: SummarisedAgent, target: Checkpoint, newest: Checkpoint, way: SummaryWay
     ) -> Division:
-        place = ops.summary.SummaryPlace(target, self.conversation(target), newest)
-        return ops.summary.divide(self._context, known, place, way)
+        place = rooms.summary.SummaryPlace(target, self.conversation(target), newest)
+        return rooms.summary.divide(self._context, known, place, way)
 
     def _ends(
         self, checkpoint: CheckpointLike, session: str | None
@@ -132,7 +132,7 @@ class Summarising(Forks):
         end = target
         if session is not None:
             meant = self.session_meant(session)
-            line = self._ask(lambda ledger: ops.names.line_of(ledger, meant))
+            line = self._ask(lambda ledger: rooms.names.line_of(ledger, meant))
             if meant is not None and target.session in line:
                 end = self.find("@", session=meant)
         newest = self._newest_conversation(end)
@@ -149,21 +149,21 @@ class Summarising(Forks):
         self, known: SummarisedAgent, newest: Checkpoint, by: Maker | None, text: str | None
     ) -> Summariser:
         if text is not None:
-            return ops.summariser.Summariser("your own text", lambda _: text)
+            return rooms.summariser.Summariser("your own text", lambda _: text)
         if by is not None:
-            return ops.summariser.Summariser("the function that was given", by)
+            return rooms.summariser.Summariser("the function that was given", by)
         # Read now: who is told to set it, in the picker or on the page, asks again at once.
         settings = config.for_workspace(self._context.environ, self.store_directory)
         settings.require_whole()
         command = tuple(settings["summariser"])
         if command:
-            return ops.summariser.by_command(self._context, command)
-        summaries = ops.summary.summaries_of(known, newest.agent or "")
-        return ops.summariser.by_agent(self._context, newest.agent or "", summaries.headless)
+            return rooms.summariser.by_command(self._context, command)
+        summaries = rooms.summary.summaries_of(known, newest.agent or "")
+        return rooms.summariser.by_agent(self._context, newest.agent or "", summaries.headless)
 
 
 def _known(newest: Checkpoint) -> SummarisedAgent:
     agent = newest.agent or ""
-    return ops.summary.SummarisedAgent(
+    return rooms.summary.SummarisedAgent(
         adapters.adapter_of(agent), adapters.message_reader(agent), adapters.summaries_of(agent)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import ops
+from takeback import rooms
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
@@ -52,7 +52,7 @@ class Travel(Merging):
             return self._recover(locked)
 
     def _recover(self, locked: LockedContext) -> Recovered | None:
-        return ops.recover.recover(locked, self._by_id)
+        return rooms.recover.recover(locked, self._by_id)
 
     def _recover_and_say(self, locked: LockedContext) -> Recovered | None:
         done = self._recover(locked)
@@ -69,7 +69,7 @@ class Travel(Merging):
         if meant is None:
             return self.find(NEWEST)
         found = self._ask(
-            lambda ledger: ops.sessions.before_newest_turn(self._context, ledger, meant)
+            lambda ledger: rooms.sessions.before_newest_turn(self._context, ledger, meant)
         )
         if found is None:
             raise NoSuchCheckpoint(
@@ -94,8 +94,8 @@ class Travel(Merging):
         from takeback.model.operation import BOTH, FILES
 
         now = self._context.clock.now()
-        is_time = isinstance(name, str) and ops.names.parse_time(name.strip(), now) is not None
-        if isinstance(name, str) and ops.operation_log.is_state_name(name):
+        is_time = isinstance(name, str) and rooms.names.parse_time(name.strip(), now) is not None
+        if isinstance(name, str) and rooms.operation_log.is_state_name(name):
             return FILES  # a state of the files, whatever the conversation was
         if tuple(paths) or ignored or is_time or target.agent is None:
             return FILES
@@ -103,13 +103,13 @@ class Travel(Merging):
             return FILES
 
         def question(ledger: Ledger) -> bool:
-            row = ops.names.session_named(ledger, target.session)
+            row = rooms.names.session_named(ledger, target.session)
             if row is None or row.transcript is None:
                 return False
             if not isinstance(name, str) or "/" not in name:
                 return True
             try:
-                return target.session in ops.names.line_of(ledger, self._meant(ledger, session))
+                return target.session in rooms.names.line_of(ledger, self._meant(ledger, session))
             except WhichSession:  # the name itself says which
                 return True
 
@@ -118,14 +118,14 @@ class Travel(Merging):
     def choices(self, checkpoint: CheckpointLike) -> Choices:
         """Returns what can be done at a checkpoint, and why the rest cannot, in words."""
         target = self.find(checkpoint)
-        found = ops.choices.choices(
+        found = rooms.choices.choices(
             self._context,
             adapter_of(target.agent or ""),
             target,
-            session=self._ask(lambda ledger: ops.names.session_named(ledger, target.session)),
+            session=self._ask(lambda ledger: rooms.names.session_named(ledger, target.session)),
             newest=self._newest_conversation(target),
         )
-        turn = self._ask(lambda ledger: ops.turn_names.turn_at(ledger, target))
+        turn = self._ask(lambda ledger: rooms.turn_names.turn_at(ledger, target))
         return found.replace(turn=turn)
 
     def plan(
@@ -145,7 +145,7 @@ class Travel(Merging):
         target, moved = self._destination(checkpoint, named, scope, ignored)
         request = self._request(target, self._scope(named, ignored, files=moved != CONVERSATION))
         request = request.replace(overrides=overrides)
-        made = ops.plan.plan(
+        made = rooms.plan.plan(
             self._context, lambda captured: self._keeping(captured, request, target, keeping)
         )
         made = made.replace(whose=self.taken(checkpoint))
@@ -153,8 +153,8 @@ class Travel(Merging):
 
     def _request(self, target: Checkpoint, scope: Scope) -> Request:
         """Returns the request to go to a checkpoint, with what is known about the time since."""
-        goal = ops.destination.goal_of(self._context.store, target, self._about(target))
-        return ops.request.Request(goal, scope, facts=self._facts(target))
+        goal = rooms.destination.goal_of(self._context.store, target, self._about(target))
+        return rooms.request.Request(goal, scope, facts=self._facts(target))
 
     def _announced(self, made: Plan) -> Plan:
         """Returns a plan as it is shown here: without the lines that are not for who looks."""
@@ -176,7 +176,7 @@ class Travel(Merging):
     def preview(self, checkpoint: CheckpointLike) -> Preview:
         """Returns what going to a checkpoint would do to the files now; changes nothing."""
         request = self._request(self.find_kept(checkpoint), self._scope((), False))
-        return ops.preview.preview(self._context, request)
+        return rooms.preview.preview(self._context, request)
 
     def rewind(
         self,
@@ -226,12 +226,12 @@ class Travel(Merging):
         """Decides under the lock, on all that is known by then, and carries that out."""
         with self._taken_in(locked) as captured:
             request = asked(captured)
-        return request, ops.rewind.rewind(locked, captured, request, shown=shown)
+        return request, rooms.rewind.rewind(locked, captured, request, shown=shown)
 
     def _plan_merge(self, asked: Asked, overrides: Overrides) -> Plan:
         """Returns what a merge into the files as they are would change; changes nothing."""
         return self._announced(
-            ops.plan.plan(
+            rooms.plan.plan(
                 self._context, lambda captured: asked(captured).replace(overrides=overrides)
             )
         )
@@ -254,11 +254,11 @@ class Travel(Merging):
         decisions in the ``with`` need one look at the refs, and see nothing that comes later.
         """
         self._recover_and_say(locked)
-        captured = ops.rewind.take_in(locked)
+        captured = rooms.rewind.take_in(locked)
         return _TakenIn(
             captured,
             self._steady(locked),
-            lambda: ops.left_running.note(locked, captured, self._left_running()),
+            lambda: rooms.left_running.note(locked, captured, self._left_running()),
         )
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
@@ -272,7 +272,7 @@ class Travel(Merging):
         self, outcome: Outcome, agent: str, native: str, directory: str
     ) -> Outcome:
         """Says in the outcome why the agent did not import the session, if it did not."""
-        failure = ops.parcels.deliver(self._context, adapter_of(agent), native, directory)
+        failure = rooms.parcels.deliver(self._context, adapter_of(agent), native, directory)
         if failure is None:
             return outcome
         return outcome.replace(conversation_error=failure, session=None, resume=None)
@@ -297,15 +297,15 @@ class Travel(Merging):
         return target if scope == CONVERSATION else self.find_kept(target), scope
 
     def _cut(self, locked: LockedContext, target: Checkpoint, worktree: str | None = None) -> Cut:
-        unused = self._ask(lambda ledger: ops.names.unused_children(ledger, target))
-        wanted = ops.cut.CutRequest(
+        unused = self._ask(lambda ledger: rooms.names.unused_children(ledger, target))
+        wanted = rooms.cut.CutRequest(
             target,
             newest=self._newest_conversation(target),
             title=f"\u21b6 {self._about(target)}",
             unused=tuple(unused) if worktree is None else (),
             worktree=worktree,
         )
-        return ops.cut.plan_cut(locked, adapter_of(target.agent or ""), wanted)
+        return rooms.cut.plan_cut(locked, adapter_of(target.agent or ""), wanted)
 
     def _about(self, target: Checkpoint) -> str:
         """Says in words where a checkpoint is, fit to be shown anywhere."""
@@ -316,7 +316,7 @@ class Travel(Merging):
     def _facts(self, target: Checkpoint) -> Facts:
         inside, left = self._turn_around(), self.left_running()
         return self._ask(
-            lambda ledger: ops.facts.facts(
+            lambda ledger: rooms.facts.facts(
                 self._context, ledger, target, inside=inside, is_over=turn_is_over, left=left
             )
         )

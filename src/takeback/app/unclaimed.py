@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import rooms
 from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
 from takeback.errors import Command, NoSuchCheckpoint, TakebackError, WhichSession
@@ -77,14 +77,14 @@ class Unclaimed(Engine):
         if not self._claimed:
             planned = plan()
             if planned.refused:
-                raise ops.rewind.refused(planned)
+                raise rooms.rewind.refused(planned)
             self.claim()
 
     def claim(self) -> None:
         """Makes the earlier store this directory's own, and continues with it."""
         old = self._context
         location = location_of(os.fsdecode(self.root), old.environ)
-        ops.earlier.take_over(location, self.of.directory, old.environ)
+        rooms.earlier.take_over(location, self.of.directory, old.environ)
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -100,7 +100,7 @@ def means_one_store(name: str, now: float) -> bool:
     """Tells whether a name can mean only one checkpoint, across all stores."""
     if not name or needs_session(name):
         return False
-    return ops.names.parse_time(name.strip(), now) is None
+    return rooms.names.parse_time(name.strip(), now) is None
 
 
 def holding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import adapters, config, ops
+from takeback import adapters, config, rooms
 from takeback.app.border import guarded
 from takeback.errors import (
     LedgerUnwritable,
@@ -226,7 +226,7 @@ class OpenWorkspace:
         """
         if self._model:
             return ()
-        return ops.earlier.earlier(self._context.store.location, self._context.environ)
+        return rooms.earlier.earlier(self._context.store.location, self._context.environ)
 
     @property
     def store_directory(self) -> str:
@@ -255,7 +255,7 @@ class OpenWorkspace:
         of all who look at it.
         """
         self._pages = pages
-        self._lagging = ops.lagging.LaggingIndex(self._context.store, bring_up)
+        self._lagging = rooms.lagging.LaggingIndex(self._context.store, bring_up)
 
     def wait_for_the_ledger(self, seconds: float) -> None:
         """Sets for how long another process may write the ledger before questions do without."""
@@ -269,7 +269,7 @@ class OpenWorkspace:
         """
         if self.interrupted:
             return None
-        self._lagging = ops.lagging.LaggingIndex(self._context.store, _leave_it)
+        self._lagging = rooms.lagging.LaggingIndex(self._context.store, _leave_it)
         try:
             return look(self)
         except TakebackError:  # whoever looks properly finds it again, and says so
@@ -297,7 +297,7 @@ class OpenWorkspace:
     def _opened_index(self) -> Index:
         if self._index is None:
             store, reporter = self._context.store, self._context.reporter
-            self._index = ops.index.Index(store, reporter, patience=self._patience)
+            self._index = rooms.index.Index(store, reporter, patience=self._patience)
         return self._index
 
     def _steady(self, locked: LockedContext) -> Steady:
@@ -308,13 +308,13 @@ class OpenWorkspace:
         """Returns what is left running by turns that are over, and records that of new ones."""
         found = self._left_running(just_ended=just_ended)
         if found and self._context.policy.capture and self._lagging is None:
-            ops.left_running.note_beside(self._context, found)
+            rooms.left_running.note_beside(self._context, found)
         return found
 
     def _left_running(self, *, just_ended: bool = False) -> tuple[LeftRunning, ...]:
         among = adapters.all_agents()
         return self._ask(
-            lambda ledger: ops.left_running.left_running(
+            lambda ledger: rooms.left_running.left_running(
                 self._context,
                 ledger,
                 lambda environ: adapters.calling_sessions(environ, among),
@@ -330,7 +330,7 @@ class OpenWorkspace:
             from takeback.app.endings import Stops
 
             self._stops = Stops()
-        ops.closing.close_ended(self._context, self._stops)
+        rooms.closing.close_ended(self._context, self._stops)
 
     def find(self, name: CheckpointLike, *, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; raises NoSuchCheckpoint or WhichSession.
@@ -344,26 +344,26 @@ class OpenWorkspace:
         if not isinstance(name, str):
             return name
         now, store = self._context.clock.now(), self._context.store
-        if ops.green.is_green_name(name):
+        if rooms.green.is_green_name(name):
             return self._ask(
-                lambda ledger: ops.green.find_green(
+                lambda ledger: rooms.green.find_green(
                     store, ledger, name, meant=self._meaning(ledger, session)
                 )
             )
         return self._ask(
-            lambda ledger: ops.names.find(
+            lambda ledger: rooms.names.find(
                 ledger,
                 name,
                 now=now,
                 meant=self._meaning(ledger, session),
-                log=lambda: ops.timeline.operations(store),
+                log=lambda: rooms.timeline.operations(store),
             )
         )
 
     def find_kept(self, name: CheckpointLike) -> Checkpoint:
         """Returns the checkpoint that a name means, with its files; raises Expired, too."""
         found = self.find(name)
-        return self._ask(lambda ledger: ops.kept.as_it_is(self._context, ledger, found))
+        return self._ask(lambda ledger: rooms.kept.as_it_is(self._context, ledger, found))
 
     def session_meant(self, session: str | None = None) -> SessionId | None:
         """Returns the session that a name means, or the one meant without a name.
@@ -388,15 +388,15 @@ class OpenWorkspace:
         def running() -> Iterable[RunningTurn]:
             if names_newest(place):
                 return ()
-            return ops.running.running_turns(context, ledger, turn_is_over)
+            return rooms.running.running_turns(context, ledger, turn_is_over)
 
-        around = ops.whose.Around(
+        around = rooms.whose.Around(
             context.clock.now(),
-            lambda: ops.here.current_place(context, ledger),
+            lambda: rooms.here.current_place(context, ledger),
             running,
             self._callers(),
         )
-        return ops.whose.meant(ledger, session, around)
+        return rooms.whose.meant(ledger, session, around)
 
     def taken(self, *names: object, session: str | None = None) -> Candidate | None:
         """Returns the session that is taken for one of some names because none is named.
@@ -428,7 +428,7 @@ class OpenWorkspace:
 
     def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
         now = self._context.clock.now()
-        return self._ask(lambda ledger: ops.names.find(ledger, checkpoint, now=now))
+        return self._ask(lambda ledger: rooms.names.find(ledger, checkpoint, now=now))
 
     @property
     def interrupted(self) -> bool:
@@ -436,7 +436,7 @@ class OpenWorkspace:
         return journal.exists(self._context.store)
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool, *, files: bool = True) -> Scope:
-        return ops.scope.Scope(self._paths(paths), ignored=ignored, files=files)
+        return rooms.scope.Scope(self._paths(paths), ignored=ignored, files=files)
 
     def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
         return tuple(self.path(path) for path in paths)
