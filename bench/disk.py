@@ -23,7 +23,7 @@ from typing import Any
 from bench.repositories import Turns, cache_directory, repository
 from takeback.app.engine import Engine
 from takeback.errors import Expired
-from takeback.ops import sweeping
+from takeback.retention import sweep
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
 
@@ -130,7 +130,7 @@ def _swept(store: str, environ: dict[str, str]) -> dict[str, Any]:
     if pid == 0:
         os.environ.clear()
         os.environ.update(environ)
-        sweeping.run(store, at_start=False)  # not niced: the work counts, not the other load
+        sweep.run(store, at_start=False)  # not niced: the work counts, not the other load
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         git = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         Path(store, "bench").write_text(f"{own} {git}")

@@ -5,10 +5,13 @@ Each has a line that says what it is for; a layer without one cannot be drawn, a
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+ROOMS = 5
+"""More names than these in a row of the contract are rooms."""
 
 ABOUT = {
     "standby": "stays in memory and does what hooks hand over, each in a child of its own",
@@ -32,7 +35,16 @@ ABOUT = {
     "gate": "who asks, and who tells: a person, a model, or nobody knows",
     "adapters": "what knows one agent: its events, its transcript, its resume line",
     "rooms": "the rooms that the app has a door to, each imported when it is first used",
-    "ops": "one use case a file: capture plan rewind undo recover timeline ...",
+    "ops": "use cases that have no room of their own yet, one a file: capture receive ...",
+    "blame": "who wrote each line of a file, and when paths changed",
+    "bisect": "finds the turn that broke a command",
+    "check": "is all that was kept there, and what mends it",
+    "merge": "what changed between two states, brought into a third: revert, carry, pick, keep",
+    "fork": "a conversation cut at a place: a session of its own, a file for its agent, a summary",
+    "timeline": "lists, names and looks: checkpoints, sessions, operations, conversations",
+    "retention": "what goes so that a store stays within its bounds, and comes back from the trash",
+    "purge": "a secret is removed from all that is kept",
+    "rewind": "plan, prepare, refuse, carry out, undo, recover",
     "store": "snapshots' bytes",
     "ledger": "index of the refs",
     "worktree": "the user's files",
@@ -59,13 +71,18 @@ def layers() -> list[list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = project["tool"]["importlinter"]["contracts"]
     [rows] = [one["layers"] for one in contracts if one["id"] == "layers"]
-    return [[name.strip(" ()") for name in row.split("|")] for row in rows]
+    return [[name.strip(" ()") for name in re.split("[|:]", row)] for row in rows]
 
 
 def picture() -> str:
-    """Returns the drawing; modules side by side share a line, in the same order."""
+    """Returns the drawing; modules side by side share a line, in the same order.
+
+    Rooms stand in a line each: they may use each other.
+    """
     lines = []
     for names in layers():
-        said = " | ".join(ABOUT[name] for name in names)
-        lines.append(f"{' | '.join(names):<28} {said}")
+        alone = len(names) > ROOMS
+        for some in ([name] for name in names) if alone else (names,):
+            said = " | ".join(ABOUT[name] for name in some)
+            lines.append(f"{' | '.join(some):<28} {said}")
     return "\n".join(["```", *lines, "```"])

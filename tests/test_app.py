@@ -12,6 +12,7 @@ import pytest
 import takeback
 from takeback import Takeback, durable
 from takeback.app.engine import Engine
+from takeback.check.check import Verified
 from takeback.errors import (
     NoSuchCheckpoint,
     NotAWorkspace,
@@ -23,9 +24,8 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import Operation
 from takeback.model.plan import Outcome, Plan
 from takeback.ops.checkpoint import Made
-from takeback.ops.status import Status
-from takeback.ops.timeline import Shown, TimelineEntry
-from takeback.ops.verify import Verified
+from takeback.timeline.look import Status
+from takeback.timeline.timeline import Shown, TimelineEntry
 from takeback.words.errors import command_line
 from tests.support.engine import Heard, KillAt, Killed, TestClock
 from tests.support.git import git

@@ -10,7 +10,7 @@ import pytest
 from takeback.app.actions import Action, actions, destination_of, proposal_of
 from takeback.app.engine import Engine
 from takeback.app.ticks import Ticked
-from takeback.ops.timeline import TimelineEntry
+from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.keys import ACTIONS
 from takeback.words.actions import obstacle, title
 from tests.support.journey import write_files

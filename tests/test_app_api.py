@@ -11,8 +11,8 @@ import pytest
 from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.errors import Expired, UsageError
-from takeback.model.keeping import Keeping
 from takeback.model.policy import Overrides
+from takeback.rewind.plan import Keeping
 
 AT_MOST = 55
 PARTS = {"PublicKeeping", "PublicLooking", "PublicMoving", "PublicUpkeep"}

@@ -98,7 +98,7 @@ def test_a_mistake_is_told_with_what_fits(tb: Takeback) -> None:
     assert raised.value.hint == "give a name (turn:3, @, a label, an id), a checkpoint, or a turn"
     with pytest.raises(UsageError, match="keeping cannot be of type str") as raised:
         tb.plan("@", keeping="edits")  # type: ignore[arg-type]
-    assert raised.value.hint == "give Keeping, of takeback.model.keeping"
+    assert raised.value.hint == "give Keeping, of takeback.rewind.plan"
     with pytest.raises(UsageError, match="command cannot be of type str"):
         tb.bisect("@", "@", "make test")
     with pytest.raises(NoSuchCheckpoint, match="no checkpoint 'nosuch'"):

@@ -110,7 +110,7 @@ def test_a_label_that_another_took_meanwhile_is_refused(workspace: Path, raced: 
     with Engine.open(workspace) as tb:
         made = tb.checkpoint().checkpoint
     raced.run(
-        lambda tb: tb.checkpoint("good"), lambda locked: rooms.label.put_label(locked, made, "good")
+        lambda tb: tb.checkpoint("good"), lambda locked: rooms.names.put_label(locked, made, "good")
     )
     assert isinstance(raced.error, UsageError)
     with Engine.open(workspace) as tb:
@@ -118,7 +118,7 @@ def test_a_label_that_another_took_meanwhile_is_refused(workspace: Path, raced: 
         other = tb.checkpoint().checkpoint
     raced.run(
         lambda tb: tb.label(other, "best"),
-        lambda locked: rooms.label.put_label(locked, made, "best"),
+        lambda locked: rooms.names.put_label(locked, made, "best"),
     )
     assert isinstance(raced.error, UsageError)
     assert f"the label 'best' is on checkpoint {made.id}" in str(raced.error)

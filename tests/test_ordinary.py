@@ -16,7 +16,7 @@ from takeback.ops.context import Context
 from takeback.ordinary import all_names
 from takeback.store import location, notes, pending
 from takeback.store.namespace import SESSIONS, session_ref
-from takeback.store.packdir import whole_packs
+from takeback.store.repack import whole_packs
 from takeback.store.trust import Trust
 from tests.support.engine import captured, checkpoint, opened, packs_of, under_lock
 

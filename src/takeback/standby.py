@@ -61,7 +61,7 @@ _LATER = (
     "takeback.ops.predecessor",
     "takeback.ops.receive",
     "takeback.ops.save",
-    "takeback.ops.sweeping",
+    "takeback.retention.sweep",
     "takeback.ops.watch",
     "takeback.store.notes",
 )

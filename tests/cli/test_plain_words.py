@@ -271,6 +271,6 @@ def test_a_list_of_turns_imports_nothing_of_other_lists(story: Story) -> None:
         text=True,
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "takeback.ops.timeline" in imported
+    assert "takeback.timeline.timeline" in imported
     others = {"shutil", "takeback.words.documents", "takeback.words.operations"}
-    assert not {*others, "takeback.ops.path_history", "takeback.ops.facts"} & imported
+    assert not {*others, "takeback.blame"} & imported

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.check.check import BROKEN, Verified
 from takeback.config import compiled
 from takeback.errors import TakebackError
 from takeback.model.event import PROMPT, AgentEvent
 from takeback.model.policy import Overrides
-from takeback.ops.finding import BROKEN
-from takeback.ops.verify import Verified
 from tests.support.git import git
 from tests.support.journey import write_files
 from tests.support.lanes import shares

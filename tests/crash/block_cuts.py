@@ -31,7 +31,7 @@ from takeback import Takeback, kernel
 from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.policy import Overrides
-from takeback.store.maintenance import combine_packs
+from takeback.store.repack import combine_packs
 from tests.support.logged_disk import POLICIES, Cuts, LoggedDisk
 from tests.support.processes import reap
 from tests.support.trees import Entry, differences, tree_state

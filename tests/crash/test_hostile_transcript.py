@@ -157,18 +157,18 @@ def test_a_directory_swapped_after_the_plan_gets_no_session(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is looked at again when the file is made: what was decided before is not believed."""
-    from takeback.ops import rewind as rewinding
+    from takeback.rewind import rewind
 
     outside = tmp_path / "home" / "autostart"
     outside.mkdir(parents=True)
     two_turns(workspace, workspace / ".agent" / "s1.desktop")
-    apply = rewinding._apply
+    apply = rewind._apply
 
     def late(*args: Any) -> object:
         swap_for_a_link(workspace, outside)
         return apply(*args)
 
-    monkeypatch.setattr(rewinding, "_apply", late)
+    monkeypatch.setattr(rewind, "_apply", late)
     with Engine.open(workspace) as tb:
         done = tb.rewind("turn:2", scope="both")
         assert done.conversation_error is not None

@@ -16,10 +16,9 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.errors import InUse
-from takeback.ops import due as rules
-from takeback.ops import sweeping
-from takeback.ops.sweep import pack_anew, sweep
-from takeback.store.maintenance import combine_packs
+from takeback.retention import sweep as sweep_room
+from takeback.retention.sweep import pack_anew, sweep
+from takeback.store.repack import combine_packs
 from takeback.store.trust import Trust
 from tests.crash.world import World
 from tests.support.engine import packs_of
@@ -67,10 +66,10 @@ def combined(world: World) -> None:
 
 def swept(world: World) -> None:
     """All that a sweep does that nobody asked for, as if the store were large."""
-    rules._WORTH_IT = 0  # in a process of its own
+    sweep_room._WORTH_IT = 0  # in a process of its own
     os.environ.update(world.environ)
     with opened(world) as tb:
-        sweeping.run(tb.store_directory, at_start=False)
+        sweep_room.run(tb.store_directory, at_start=False)
 
 
 def check(world: World) -> None:

@@ -12,7 +12,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.errors import Expired
 from takeback.model.retention import DAY
-from takeback.ops.sweep import empty_trash, sweep
+from takeback.retention.sweep import empty_trash, sweep
 from tests.crash.world import World
 from tests.support.engine import TestClock
 from tests.support.faults import Faults, start

@@ -12,7 +12,7 @@ import pytest
 
 from takeback.model.policy import Overrides
 from takeback.store.location import StoreLocation, read_location
-from takeback.store.maintenance import combine_packs
+from takeback.store.repack import combine_packs
 from takeback.store.store import Store
 from tests.crash import world as worlds
 from tests.crash.world import World, prepare

@@ -13,10 +13,10 @@ import pytest
 
 from takeback import Takeback, kernel
 from takeback.errors import RecoveredInstead
-from takeback.model.keeping import EDITS, Keeping
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
 from takeback.ops.context import SilentReporter
+from takeback.rewind.plan import EDITS, Keeping
 from tests.support.faults import Faults, Ran, run
 from tests.support.removal import remove_tree
 from tests.support.trees import Entry, differences, tree_state

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from takeback.git.objects import BLOB, object_id
 from takeback.git.pack import PackWriter
-from takeback.git.packsizes import stored_sizes
+from takeback.store.weight import stored_sizes
 
 
 def test_sizes_add_up_to_the_packs_and_of_two_copies_the_smaller_counts(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import takeback
-from takeback.store.kept_files import KNOWN
+from takeback.store.redaction import KNOWN
 from tests.support.source import tree_of
 
 SOURCE = Path(takeback.__file__).parent

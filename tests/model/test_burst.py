@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.burst import QUIET, Burst
+from takeback.bisect.bisect import QUIET, Burst
 
 
 def test_a_burst_is_over_when_nothing_has_come_for_a_while() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from takeback.model.ids import ID_LENGTH, looks_like_id, new_checkpoint_id, new_operation_id
-from takeback.ops.names import parse_time
+from takeback.timeline.names import parse_time
 
 
 def test_no_two_ids_are_the_same_and_each_looks_like_one() -> None:

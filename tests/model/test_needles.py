@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback.model.needles import Needles, blank, merged
+from takeback.model.secret import Needles, blank, merged
 from takeback.store.conversation import PIECE
 from tests.support.escaped import escaped
 

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from takeback.errors import UsageError
 from takeback.model.lines import LineHunk, split
-from takeback.model.picking import ShownHunk, TextChange
+from takeback.model.merge import ShownHunk, TextChange
 
 
 def change(old: bytes, new: bytes) -> TextChange:

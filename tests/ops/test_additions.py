@@ -16,11 +16,10 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
 from takeback.model.retention import DAY
 from takeback.model.turn import IDLE, RUNNING
-from takeback.ops.additions import Doings
-from takeback.ops.prune import Prune
-from takeback.ops.sweep import sweep
-from takeback.ops.upkeep import Upkeep
-from takeback.store.disk import size_on_disk
+from takeback.retention.prune import Prune, Upkeep
+from takeback.retention.shed import Doings
+from takeback.retention.sweep import sweep
+from takeback.store.repack import size_on_disk
 from takeback.words import pruning
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines

@@ -15,8 +15,8 @@ import pytest
 
 from takeback import Takeback
 from takeback.app.engine import Engine
+from takeback.bisect.bisect import Bisected, Run
 from takeback.errors import InUse, Refused, UsageError
-from takeback.ops.bisect import Bisected, Run
 from tests.support.processes import wait_for
 
 SUITE = """\

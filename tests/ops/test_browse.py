@@ -13,7 +13,7 @@ from takeback.model.operation import Move
 from takeback.model.policy import Overrides
 from takeback.model.row import Spot, TimelineRow
 from takeback.model.timeline import Session
-from takeback.ops.browse import gone
+from takeback.timeline.timeline import gone
 from tests.support.engine import TestClock
 from tests.support.journey import write_files
 from tests.tui.world import HOUR, Agent, tell_story

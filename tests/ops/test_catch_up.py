@@ -25,12 +25,12 @@ from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.counting import count_lines
 from takeback.ops.index import Index
-from takeback.ops.label import label
 from takeback.ops.receive import Delivery, receive
-from takeback.store.garbage import collect
 from takeback.store.labels import remove_label
+from takeback.store.repack import collect
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
+from takeback.timeline.names import label
 from tests.support.engine import (
     NOON,
     Heard,

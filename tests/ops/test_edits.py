@@ -10,11 +10,11 @@ import pytest
 
 from takeback import Takeback
 from takeback.app import proposal as proposals
+from takeback.merge.revert import Edit, _not_taken_back
 from takeback.model.event import EDIT, ToolCall
-from takeback.model.keeping import EDITS, Keeping
+from takeback.model.merge import Pick
 from takeback.model.operation import moves
-from takeback.model.picking import Pick
-from takeback.ops.edits import Edit, _left
+from takeback.rewind.plan import EDITS, Keeping
 from takeback.store import trees
 from takeback.words import documents, render
 
@@ -211,5 +211,5 @@ def test_what_an_operation_left_may_be_gone_and_then_takes_no_edit_away(
     store, edit = person.tb.engine._context.store, person.tb.find("@").tree
     before = person.tb.find("mine-s1/turn:1.end").tree
     found = [Edit(before, edit, frozenset([b"other"]), done.sequence)]
-    assert _left(store, found, [done]) == found
-    assert _left(store, found, [done.replace(after="0" * 40, paths=())]) == found
+    assert _not_taken_back(store, found, [done]) == found
+    assert _not_taken_back(store, found, [done.replace(after="0" * 40, paths=())]) == found

@@ -17,8 +17,9 @@ from takeback.app.recording import Recording
 from takeback.errors import InUse, NotAWorkspace, StoreMoved, TakebackError, UsageError
 from takeback.events import hear
 from takeback.model.retention import DAY
-from takeback.ops import forget, sweeping
+from takeback.ops import forget
 from takeback.paths import config_file, takeback_home
+from takeback.retention import sweep
 from takeback.store.forgotten import every_location, put_away
 from takeback.store.lock import Lock
 from tests.support.agent import speaker
@@ -66,7 +67,7 @@ def settings(**values: int) -> None:
 
 def swept(workspace: Path) -> None:
     with Engine.open(workspace) as tb:
-        sweeping.run(tb.store_directory, at_start=False)
+        sweep.run(tb.store_directory, at_start=False)
 
 
 @pytest.fixture

@@ -15,18 +15,15 @@ from takeback.model.ids import WORKSPACE_SESSION, SnapshotId
 from takeback.model.operation import REDO, REVERT, UNDO, Move, history
 from takeback.model.policy import Overrides, Policy
 from takeback.model.snapshot import FILE, Entry
-from takeback.ops import undo as undoing
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
-from takeback.ops.here import current_place
-from takeback.ops.operation_log import logged
-from takeback.ops.plan import plan
-from takeback.ops.preview import preview
-from takeback.ops.recover import recover
-from takeback.ops.request import Request
-from takeback.ops.undo import next_step
+from takeback.rewind import rewind
+from takeback.rewind.plan import Request, plan, preview
+from takeback.rewind.rewind import next_step, recover
 from takeback.store import journal, trees
 from takeback.store.operations import read_operations
+from takeback.timeline.operations import logged
+from takeback.timeline.sessions import current_place
 from tests.support.engine import (
     Killed,
     captured,
@@ -79,7 +76,7 @@ class Made:
     def step(self, kind: StepKind) -> None:
         step = next_step(self.context, kind)
         goes_to = find_in(self.context)(step.goes_to)
-        asked = undoing.request(self.context, kind, step, goes_to)
+        asked = rewind.request(self.context, kind, step, goes_to)
         under_lock(self.context, lambda it: carry_out(it, asked.replace(overrides=Overrides.all())))
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.model.keeping import EDITS, Keeping
 from takeback.model.timeline import Turn
 from takeback.ops.catch_up import rebuild_ledger
-from takeback.ops.sessions import Node
+from takeback.rewind.plan import EDITS, Keeping
+from takeback.timeline.sessions import Node
 from takeback.words import documents
 from takeback.words.paint import Paint
 from takeback.words.sessions import tree_lines

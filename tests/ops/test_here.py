@@ -10,7 +10,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.model.operation import CONVERSATION
 from takeback.model.policy import Overrides
-from takeback.ops.timeline import Listing
+from takeback.timeline.timeline import Listing
 from takeback.words.listing import stand_elsewhere
 from tests.support.journey import write_files
 from tests.support.processes import Started

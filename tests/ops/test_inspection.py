@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.ops.walk import Problem
+from takeback.check.walk import Problem
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from takeback.errors import StoreDamaged, StoreTooNew
+from takeback.fork.fork import Child
 from takeback.model import codec
 from takeback.model.coverage import Coverage, NotHeld
 from takeback.model.goal import Goal
@@ -14,10 +15,9 @@ from takeback.model.ids import SessionId, SnapshotId
 from takeback.model.operation import Move
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
-from takeback.ops import journal_entry
-from takeback.ops.child import Child
 from takeback.ops.context import Context
-from takeback.ops.journal_entry import JournalEntry
+from takeback.rewind import rewind
+from takeback.rewind.rewind import JournalEntry
 from takeback.store import journal
 from takeback.store.operations import read_operations, write_operation
 from takeback.store.sink import PackSink
@@ -68,13 +68,13 @@ def test_every_field_reads_back_from_the_log_and_from_the_journal(context: Conte
     under_lock(context, lambda it: write_operation(PackSink(it.lock), FIRST))
     [line] = read_operations(context.store)
     assert line == FIRST.replace(sequence=line.sequence, machine=context.store.machine)
-    under_lock(context, lambda it: journal_entry.write(it.lock, ENTRY))
-    assert journal_entry.read(context.store) == ENTRY
+    under_lock(context, lambda it: rewind.write(it.lock, ENTRY))
+    assert rewind.read(context.store) == ENTRY
     assert journal.interrupted(context.store) == FIRST.id
 
 
 def test_without_a_journal_there_is_no_entry(context: Context) -> None:
-    assert journal_entry.read(context.store) is None
+    assert rewind.read(context.store) is None
 
 
 WHOLE: dict[str, Any] = {
@@ -107,7 +107,7 @@ def test_an_entry_that_makes_no_sense_is_damage(
 ) -> None:
     under_lock(context, lambda it: journal.write(it.lock, record))
     with pytest.raises(StoreDamaged, match="not readable") as raised:
-        journal_entry.read(context.store)
+        rewind.read(context.store)
     assert raised.value.hint == "run: takeback doctor --fix"
     assert journal.exists(context.store)
 
@@ -116,6 +116,6 @@ def test_what_a_newer_takeback_began_waits_for_it(context: Context) -> None:
     newer = {"operation": {**codec.encode(FIRST), "kind": "polish"}}
     under_lock(context, lambda it: journal.write(it.lock, newer))
     with pytest.raises(StoreTooNew, match="an interrupted polish was found") as raised:
-        journal_entry.read(context.store)
+        rewind.read(context.store)
     assert raised.value.hint == "upgrade takeback; nothing was changed"
     assert journal.exists(context.store)

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from takeback.git.objects import BLOB, TREE
+from takeback.merge.merge import Merge, Sides, merge
 from takeback.model.merge import NOTHING_CHOSEN, Chooser, ConflictChoices
 from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
 from takeback.ops.context import Context
-from takeback.ops.line_merge import Sides
-from takeback.ops.merge import Merge, merge
 from takeback.store import trees
 from takeback.store.sink import PackSink
 from tests.support.engine import packing

@@ -20,8 +20,8 @@ from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.naming import is_turn_name, names_newest
 from takeback.model.session import Origin
 from takeback.model.timeline import ENDED, PROMPTED, Turn
-from takeback.ops import whose
-from takeback.ops.names import (
+from takeback.timeline import sessions
+from takeback.timeline.names import (
     check_label,
     find,
     line_of,
@@ -31,7 +31,7 @@ from takeback.ops.names import (
     parse_time,
     unused_children,
 )
-from takeback.ops.operation_log import is_state_name
+from takeback.timeline.operations import is_state_name
 from tests.support.engine import NOON
 
 HOUR = 3600.0
@@ -84,7 +84,7 @@ def found(ledger: Ledger, text: str, *, meant: str | None = "workspace") -> str:
 
 def named(ledger: Ledger, session: str) -> str | None:
     """Returns the session that a name means."""
-    return whose.meant(ledger, session, whose.Around(NOON)).session
+    return sessions.meant(ledger, session, sessions.Around(NOON)).session
 
 
 @pytest.mark.parametrize(

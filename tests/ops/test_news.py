@@ -10,7 +10,7 @@ from takeback import rooms
 from takeback.app.engine import Engine
 from takeback.model.news import NewsMark
 from takeback.model.policy import Overrides
-from takeback.ops.news import Happening
+from takeback.timeline.timeline import Happening
 
 
 def told(found: list[Happening] | None) -> list[str]:
@@ -33,7 +33,7 @@ def make(tb: Engine, workspace: Path, name: str) -> None:
 def test_what_happens_while_one_asks_is_told_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen_now = rooms.news.seen_now
+    seen_now = rooms.timeline.seen_now
     names = iter(("second", "third"))
 
     def and_meanwhile(*args: object, **options: object) -> NewsMark:
@@ -48,7 +48,7 @@ def test_what_happens_while_one_asks_is_told_once(
         make(tb, workspace, "before")
         mark = tb.seen_now()
         make(tb, workspace, "first")
-        monkeypatch.setattr(rooms.news, "seen_now", and_meanwhile)
+        monkeypatch.setattr(rooms.timeline, "seen_now", and_meanwhile)
         heard = []
         for _ in range(4):
             found, mark = tb.news(mark)

@@ -168,7 +168,7 @@ def test_a_session_that_a_crash_left_waiting_is_handed_over_later(
     workspace: Path, opencode: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Engine.open(workspace) as tb, monkeypatch.context() as dead:
-        dead.setattr("takeback.ops.parcels.deliver", lambda *args: None)
+        dead.setattr("takeback.fork.session_file.deliver", lambda *args: None)
         done = tb.rewind("turn:2", scope="both")
     assert opencode.was_called() == []
     assert len(parcels()) == 1

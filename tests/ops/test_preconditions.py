@@ -11,9 +11,8 @@ import pytest
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.policy import Overrides
 from takeback.ops.context import Context
-from takeback.ops.plan import plan
-from takeback.ops.preconditions import branch_line
-from takeback.ops.scope import Scope
+from takeback.rewind.plan import Scope, plan
+from takeback.rewind.refuse import branch_line
 from takeback.words.waivers import flag
 from tests.support.engine import checkpoint, request
 from tests.support.git import git

@@ -14,11 +14,11 @@ from takeback.model.coverage import Coverage
 from takeback.model.ids import SnapshotId, new_checkpoint_id
 from takeback.model.policy import Policy
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
-from takeback.ops import prepare as preparing
 from takeback.ops.capture import capture
 from takeback.ops.context import Context
-from takeback.ops.prepare import Prepared
-from takeback.ops.scope import Scope
+from takeback.rewind import prepare as prepare_room
+from takeback.rewind.plan import Scope
+from takeback.rewind.prepare import Prepared
 from takeback.store import trees
 from takeback.store.checkpoints import write_checkpoint
 from takeback.store.sink import PackSink
@@ -32,7 +32,7 @@ def prepare(
         captured = capture(locked)
         captured.keep()
         asked = request(context, target, scope=scope or Scope())
-        prepared = preparing.prepare(context, captured, asked, save=save)
+        prepared = prepare_room.prepare(context, captured, asked, save=save)
         captured.sink.publish()
     return prepared
 

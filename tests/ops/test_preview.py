@@ -11,7 +11,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.errors import StoreDamaged
 from takeback.model.comparison import Between, Portion
-from takeback.ops.preview import LARGEST
+from takeback.rewind.plan import LARGEST
 from takeback.store import trees
 from tests.support.engine import garble
 from tests.support.trees import tree_state

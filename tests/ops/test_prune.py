@@ -26,11 +26,11 @@ from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.ops.catch_up import rebuild_ledger
 from takeback.ops.context import SilentReporter
 from takeback.ops.index import Index
-from takeback.ops.prune import Prune, Pruning, Selection
-from takeback.ops.sweep import sweep
-from takeback.store.given_up import has_garbage
+from takeback.retention.prune import Prune, Pruning, Selection
+from takeback.retention.sweep import sweep
 from takeback.store.labels import remove_label
 from takeback.store.namespace import LABELS, LOCAL, labelled_by
+from takeback.store.repack import has_garbage
 from takeback.store.sink import PackSink
 from tests.support.engine import TestClock, refs_of
 

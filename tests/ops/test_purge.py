@@ -15,15 +15,15 @@ from takeback.errors import NoSuchCheckpoint, Refused, TakebackError, UsageError
 from takeback.model import event as events
 from takeback.model.coverage import PURGED
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.needles import Needles
 from takeback.model.policy import Overrides
-from takeback.ops.purge import Purging
+from takeback.model.secret import Needles
+from takeback.purge.purge import Purging
 from takeback.store import log, pending, tombstones
 from takeback.store import trees as trees_of
 from takeback.store.checkpoints import conversation_tree
 from takeback.store.conversation import PIECE, read_conversation
-from takeback.store.purge import has_begun
 from takeback.store.records import read_record
+from takeback.store.redaction import has_begun
 from tests.support.engine import TestClock, garble, settle
 from tests.support.escaped import escaped
 from tests.support.git import git

@@ -15,7 +15,7 @@ from takeback.errors import NoSuchCheckpoint
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops.forget import forget
-from takeback.ops.purge import Purge, Purging
+from takeback.purge.purge import Purge, Purging
 from takeback.store import pending, trees
 from takeback.store.location import all_locations
 from takeback.store.lock import Lock

@@ -10,11 +10,11 @@ from takeback.git.objects import BLOB, object_id
 from takeback.model import event as events
 from takeback.model.coverage import PURGED, NotHeld
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.needles import Needles
 from takeback.model.policy import Overrides
+from takeback.model.secret import Needles
 from takeback.ops.context import Context
-from takeback.ops.plan import plan
 from takeback.ops.receive import Delivery, receive
+from takeback.rewind.plan import plan
 from takeback.store import tombstones
 from takeback.store.checkpoints import conversation_tree, read_coverage
 from takeback.store.conversation import read_conversation

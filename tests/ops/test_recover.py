@@ -12,13 +12,10 @@ from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
 from takeback.model.operation import UNDO, moves
 from takeback.model.policy import Overrides
-from takeback.ops import journal_entry
-from takeback.ops import undo as undoing
 from takeback.ops.context import Context
-from takeback.ops.journal_entry import JournalEntry
-from takeback.ops.recover import Recovered, recover
-from takeback.ops.scope import Scope
-from takeback.ops.undo import next_step
+from takeback.rewind import rewind
+from takeback.rewind.plan import Scope
+from takeback.rewind.rewind import JournalEntry, Recovered, next_step, recover
 from takeback.store import journal
 from takeback.store.operations import read_operations
 from tests.support.engine import (
@@ -154,7 +151,7 @@ def test_undo_of_a_recovered_rewind_brings_back_what_made_way(
                 break
         step = next_step(context, UNDO)
         with context.locked() as locked:
-            asked = undoing.request(locked, UNDO, step, find_in(context)(step.goes_to))
+            asked = rewind.request(locked, UNDO, step, find_in(context)(step.goes_to))
             done = carry_out(locked, asked.replace(overrides=Overrides.all()))
         assert done.whole
         assert tree_state(workspace) == before
@@ -225,7 +222,7 @@ def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
     [operation] = read_operations(run.context.store)
     [move] = moves([operation])
     assert move.id == done.operation
-    under_lock(run.context, lambda it: journal_entry.write(it.lock, JournalEntry(move, ())))
+    under_lock(run.context, lambda it: rewind.write(it.lock, JournalEntry(move, ())))
     (run.root / "a").write_text("edited after it")
     assert recovered(run.context).finished
     assert (run.root / "a").read_text() == "edited after it"

@@ -33,12 +33,11 @@ from takeback.model.operation import PRUNE, Pruned
 from takeback.model.retention import Bounds
 from takeback.ops.catch_up import catch_up
 from takeback.ops.context import SilentReporter
-from takeback.ops.inventory import Inventory
 from takeback.ops.receive import Delivery, receive, take_waiting
-from takeback.ops.shedding import Shedding
+from takeback.retention.prune import Inventory
+from takeback.retention.shed import Shedding
 from takeback.store import pending
-from takeback.store.chains import Chains
-from takeback.store.expiry import Rewriting, expired
+from takeback.store.history import Chains, Rewriting, expired
 from takeback.store.operations import write_operation
 from takeback.store.sink import PackSink
 from tests.support.engine import Heard, TestClock

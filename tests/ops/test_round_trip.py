@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.check.doctor import check_round_trip
 from takeback.git.process import find_git
-from takeback.ops.round_trip import check_round_trip
 from takeback.store.lock import Lock
 from tests.support.engine import KillAt, Killed
 

@@ -11,7 +11,7 @@ import pytest
 from takeback.model.policy import Policy
 from takeback.ops.capture import capture
 from takeback.ops.context import Context
-from takeback.ops.safekeeping import Safekeeping, Unsavable
+from takeback.rewind.safekeeping import Safekeeping, Unsavable
 from takeback.store.held import Held
 from takeback.worktree.patterns import LeftOut
 from takeback.worktree.reading import Intake

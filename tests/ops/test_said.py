@@ -13,9 +13,9 @@ import pytest
 from takeback.adapters.generic import adapter
 from takeback.app.engine import Engine
 from takeback.errors import Refused
+from takeback.fork.fork import conversation_of, history_at
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.ops.child import conversation_of, history_at
 from takeback.ops.said import said_now
 from takeback.ops.transcript import parts_now
 from takeback.store.conversation import PIECE

@@ -14,12 +14,12 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, READ, SHELL, AgentEvent, ToolCall
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides, Policy
-from takeback.ops.cat import cat, cat_outside
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
-from takeback.ops.facts import facts
 from takeback.ops.receive import Delivery, receive
 from takeback.ops.save import saved_since
+from takeback.rewind.refuse import facts
+from takeback.timeline.look import cat, cat_outside
 from tests.support.engine import carry_out, clock_of, heard_by, opened, packs_of, refs_of, request
 from tests.support.git import git
 

@@ -11,7 +11,7 @@ import pytest
 from takeback import Takeback
 from takeback.app.session import AgentSession
 from takeback.errors import UsageError
-from takeback.ops import search
+from takeback.timeline import look
 from takeback.words.search import command
 from tests.support.journey import write_files
 
@@ -178,11 +178,11 @@ def test_a_search_in_files_is_bounded_and_says_so(
     assert heard.notes == ["passed over, as larger than 1 MB or not readable: 1"]
     assert heard.steps[-1] == ("searching files", 200, 0)
     heard.notes.clear()
-    monkeypatch.setattr(search, "_MOST_BYTES", 100)
+    monkeypatch.setattr(look, "_MOST_BYTES", 100)
     assert 0 < len(tb.search("needle", content=True)) < 20
     assert len(heard.notes) == 1
     assert heard.notes[0].startswith("the search stopped after ")
     heard.notes.clear()
-    monkeypatch.setattr(search, "_SECONDS", -1.0)
+    monkeypatch.setattr(look, "_SECONDS", -1.0)
     assert tb.search("needle", content=True) == []
     assert heard.notes[0].startswith("the search stopped after 0 files")

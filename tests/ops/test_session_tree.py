@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.ops.sessions import Node
+from takeback.timeline.sessions import Node
 from takeback.words import documents
 from takeback.words.paint import Paint
 from takeback.words.sessions import tree_lines

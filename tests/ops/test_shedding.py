@@ -13,9 +13,9 @@ from takeback.errors import Expired
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.policy import Overrides
 from takeback.model.retention import DAY
-from takeback.ops.sweep import index_anew, pack_anew, sweep
-from takeback.ops.upkeep import Upkeep
-from takeback.store.disk import size_on_disk
+from takeback.retention.prune import Upkeep
+from takeback.retention.sweep import index_anew, pack_anew, sweep
+from takeback.store.repack import size_on_disk
 from takeback.words import pruning
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines

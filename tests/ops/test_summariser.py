@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import TimedOut
-from takeback.ops import summariser
+from takeback.fork import summary
 
 
 def test_a_program_that_closes_its_streams_and_stays_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summariser, "_SECONDS", 0.5)
+    monkeypatch.setattr(summary, "_SECONDS", 0.5)
     stays = ["/bin/sh", "-c", "exec <&- >&- 2>&-; exec sleep 600"]
     with pytest.raises(TimedOut, match="took longer than"):
-        summariser._output(stays, str(tmp_path), dict(os.environ), b"")
+        summary._output(stays, str(tmp_path), dict(os.environ), b"")

@@ -12,22 +12,18 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.check.check import BROKEN
 from takeback.git.pack import TEMPORARY
 from takeback.ledger import file
 from takeback.model.event import EDIT, PROMPT, TOOL_BEFORE, TURN_END, AgentEvent, ToolCall
 from takeback.model.ids import SessionId, new_operation_id
-from takeback.ops import due
-from takeback.ops.due import is_outgrown
-from takeback.ops.finding import BROKEN
-from takeback.ops.prune import Prune, Selection
 from takeback.ops.receive import Delivery, receive
-from takeback.ops.sweep import empty_trash, index_anew, pack_anew, sweep
-from takeback.ops.upkeep import Upkeep
-from takeback.store.chains import Chains
-from takeback.store.disk import size_on_disk
-from takeback.store.expiry import Rewriting
-from takeback.store.given_up import has_garbage, note_garbage
+from takeback.retention import sweep as sweep_room
+from takeback.retention.prune import Prune, Selection, Upkeep
+from takeback.retention.sweep import empty_trash, index_anew, is_outgrown, pack_anew, sweep
+from takeback.store.history import Chains, Rewriting
 from takeback.store.records import Record, read_record
+from takeback.store.repack import has_garbage, note_garbage, size_on_disk
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
 from tests.support.engine import packs_of
@@ -63,7 +59,7 @@ def test_leftovers_of_killed_processes_go_with_a_sweep(workspace: Path) -> None:
 def test_what_plans_captured_goes_once_as_much_came_as_there_was(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(due, "_WORTH_IT", 0)
+    monkeypatch.setattr(sweep_room, "_WORTH_IT", 0)
     with Engine.open(workspace) as tb:
         store = tb._context.store
         (workspace / "a").write_bytes(os.urandom(300_000))
@@ -174,7 +170,7 @@ def test_a_prune_and_the_trash_that_it_empties_read_each_record_once(
             note_garbage(locked.lock)  # so that all is packed anew
         before = set(planned.stock.chains()._read)
         assert len(before) == 12
-        monkeypatch.setattr("takeback.store.chains.read_record", counted)
+        monkeypatch.setattr("takeback.store.history.read_record", counted)
         assert tb.prune(planned).dropped
         assert not has_garbage(tb._context.store)
     assert len(read) == len(set(read))

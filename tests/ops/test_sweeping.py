@@ -17,11 +17,11 @@ from takeback.errors import UsageError
 from takeback.events import hear
 from takeback.model.operation import Pruned
 from takeback.model.retention import DAY
-from takeback.ops import sweeping
-from takeback.ops.sweep import sweep
 from takeback.paths import config_file
+from takeback.retention import sweep as sweep_room
+from takeback.retention.sweep import sweep
 from takeback.store import detached
-from takeback.store.disk import size_on_disk
+from takeback.store.repack import size_on_disk
 from tests.support.agent import speaker
 from tests.support.engine import TestClock
 from tests.support.faults import Faults
@@ -120,9 +120,9 @@ def test_a_sweep_whose_time_is_over_does_nothing(old: Engine) -> None:
 
 def test_the_budget_bounds_the_sweep_at_a_start_and_no_other(old: Engine) -> None:
     settings(startup_budget_ms=0.001, keep_newest=0)
-    sweeping.run(old.store_directory, at_start=True)
+    sweep_room.run(old.store_directory, at_start=True)
     assert not is_swept(old)
-    sweeping.run(old.store_directory, at_start=False)
+    sweep_room.run(old.store_directory, at_start=False)
     assert is_swept(old)
 
 
@@ -137,20 +137,20 @@ def test_a_sweep_that_fails_on_a_full_disk_ends_quietly_and_says_so_when_there_i
                 super().step(name)
 
     monkeypatch.setattr(durable, "faults", Full(at=1, errno=errno.ENOSPC, sticky=True))
-    sweeping.run(old.store_directory, at_start=False)
+    sweep_room.run(old.store_directory, at_start=False)
     monkeypatch.setattr(durable, "faults", None)
     assert "a sweep failed" in Path(old.store_directory, "log").read_text()
     settings(keep_newest=0)
-    sweeping.run(old.store_directory, at_start=False)
+    sweep_room.run(old.store_directory, at_start=False)
     assert is_swept(old)
 
 
 def test_a_sweep_never_waits_for_somebody_who_works_here(old: Engine, workspace: Path) -> None:
     settings(keep_newest=0, lock_wait_seconds=24 * 3600)
     with old._context.locked():
-        sweeping.run(old.store_directory, at_start=False)
+        sweep_room.run(old.store_directory, at_start=False)
     assert not is_swept(old)
-    sweeping.run(old.store_directory, at_start=False)
+    sweep_room.run(old.store_directory, at_start=False)
     assert is_swept(old)
 
 
@@ -164,10 +164,10 @@ def test_all_workspaces_together_have_a_bound_the_least_used_first(
         size = tb.status().bytes
         os.utime(Path(old.store_directory, "sequence"), (1, 1))
         settings(max_age_days=0, keep_newest=0, thin=True, max_total_bytes=0)
-        sweeping.run(tb.store_directory, at_start=False)
+        sweep_room.run(tb.store_directory, at_start=False)
         assert not is_swept(old)
         settings(max_age_days=0, keep_newest=0, max_total_bytes=size + old.status().bytes - 500_000)
-        sweeping.run(tb.store_directory, at_start=False)
+        sweep_room.run(tb.store_directory, at_start=False)
         assert is_swept(old)
         assert not is_swept(tb)
 

@@ -9,7 +9,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
-from takeback.ops.timeline import TimelineEntry
+from takeback.timeline.timeline import TimelineEntry
 from takeback.words.changes import views
 from takeback.words.paint import Paint
 from takeback.words.render import shown_lines

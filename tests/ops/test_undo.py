@@ -12,11 +12,11 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import REDO, UNDO, moves
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
-from takeback.ops import plan as planning
-from takeback.ops import undo as undoing
 from takeback.ops.context import Context
-from takeback.ops.scope import Scope
-from takeback.ops.undo import next_step
+from takeback.rewind import plan as plan_room
+from takeback.rewind import rewind as rewind_room
+from takeback.rewind.plan import Scope
+from takeback.rewind.rewind import next_step
 from takeback.store.operations import read_operations
 from tests.support.engine import carry_out, checkpoint, clock_of, find_in, request
 from tests.support.trees import tree_state
@@ -38,7 +38,7 @@ class Traveller:
         clock_of(self.context).time += 1
         step = next_step(self.context, kind)
         with self.context.locked() as locked:
-            asked = undoing.request(locked, kind, step, find_in(self.context)(step.goes_to))
+            asked = rewind_room.request(locked, kind, step, find_in(self.context)(step.goes_to))
             return carry_out(locked, asked.replace(overrides=Overrides.all()))
 
     def undo(self) -> Outcome:
@@ -193,8 +193,8 @@ def test_a_plan_of_an_undo_is_what_it_does(workspace: Path, go: Traveller) -> No
     (workspace / "b").write_text("2")
     go.rewind(target)
     step = next_step(go.context, UNDO)
-    asked = undoing.request(go.context, UNDO, step, find_in(go.context)(step.goes_to))
-    plan = planning.plan(go.context, asked)
+    asked = rewind_room.request(go.context, UNDO, step, find_in(go.context)(step.goes_to))
+    plan = plan_room.plan(go.context, asked)
     done = go.undo()
     assert [change.path for change in plan.writes] == list(done.written) == [b"a", b"b"]
     assert plan.deletes == ()

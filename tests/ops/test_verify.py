@@ -7,8 +7,7 @@ from pathlib import Path
 
 from takeback import Takeback
 from takeback.app.engine import Engine
-from takeback.ops.inspection import Witness, witness
-from takeback.ops.verify import verify
+from takeback.check.check import Witness, verify, witness
 from tests.support.engine import checkpoint, garble, heard_by, opened
 
 

@@ -16,7 +16,7 @@ from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.session import Origin
 from takeback.model.timeline import ENDED, PROMPTED, Candidate, Turn
 from takeback.ops.running import RunningTurn
-from takeback.ops.whose import Around, Meant, meant
+from takeback.timeline.sessions import Around, Meant, meant
 from tests.support.engine import NOON
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0

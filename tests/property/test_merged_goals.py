@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.model.keeping import ALL_OTHERS, EDITS, Keeping
 from takeback.model.merge import ConflictChoices
 from takeback.model.plan import Outcome, Plan
 from takeback.model.policy import Overrides
+from takeback.rewind.plan import ALL_OTHERS, EDITS, Keeping
 from tests.support.lanes import shares
 
 LINES = 24

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from takeback import Takeback
 from takeback.errors import Refused
-from takeback.ops.sweep import sweep
+from takeback.retention.sweep import sweep
 from tests.property.oracle import Point, Recording
 from tests.support.engine import TestClock
 from tests.support.trees import differences

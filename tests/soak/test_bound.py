@@ -15,8 +15,8 @@ from takeback.app.engine import Engine
 from takeback.model.value import Value
 from takeback.paths import config_file
 from takeback.store.lock import Lock
+from takeback.store.repack import is_due_by_size
 from takeback.store.store import Store
-from takeback.store.swept import is_due_by_size
 from tests.soak.surroundings import bytes_on_disk
 
 MB = 1 << 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from takeback.ops.context import Context
-from takeback.store.chains import Chains
+from takeback.store.history import Chains
 from takeback.store.records import Record, read_record
 from tests.support.engine import checkpoint
 

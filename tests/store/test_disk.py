@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from takeback.app.engine import Engine
-from takeback.store.disk import size_on_disk
+from takeback.store.repack import size_on_disk
 from tests.support.git import git
 
 MOST = 100 << 10

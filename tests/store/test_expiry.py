@@ -9,15 +9,8 @@ from takeback.model.checkpoint import MANUAL, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.context import Context, LockedContext
-from takeback.store.chains import Chains
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
-from takeback.store.expiry import (
-    Rewriting,
-    all_trash,
-    expired,
-    remove_trash,
-    restored,
-)
+from takeback.store.history import Chains, Rewriting, all_trash, expired, remove_trash, restored
 from takeback.store.labels import Label, write_label
 from takeback.store.namespace import LABELS, TRASH
 from takeback.store.sink import PackSink

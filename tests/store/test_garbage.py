@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from takeback.check.check import verify
 from takeback.errors import WriteFailed
 from takeback.git.objects import BLOB
 from takeback.git.repository import pack_reachable
 from takeback.ops.context import Context
-from takeback.ops.verify import verify
-from takeback.store import garbage, journal
-from takeback.store.garbage import Collected, collect
+from takeback.store import journal, repack
 from takeback.store.lock import Lock
+from takeback.store.repack import Collected, collect
 from takeback.store.trust import SOUND, Trust
 from tests.support.engine import captured, checkpoint, packing, packs_of, settle, under_lock
 
@@ -91,7 +91,7 @@ def test_what_is_kept_while_git_packs_is_whole_also_where_it_takes_up_what_nothi
         checkpoint(context)
         return names
 
-    monkeypatch.setattr(garbage, "pack_reachable", pack_and_capture)
+    monkeypatch.setattr(repack, "pack_reachable", pack_and_capture)
     collected(context)
     assert verify(context, read_data=True).problems == ()
 

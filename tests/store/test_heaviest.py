@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.ops.sweep import sweep
-from takeback.store import heaviest as module
-from takeback.store.disk import size_on_disk
-from takeback.store.heaviest import Consumer, Weighed, heaviest
+from takeback.retention.sweep import sweep
+from takeback.store import weight
+from takeback.store.repack import size_on_disk
 from takeback.store.store import Store
+from takeback.store.weight import Consumer, Weighed, heaviest
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
 from takeback.words.status_documents import status as document
@@ -22,7 +22,7 @@ from takeback.words.text import size
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is notable of a large store is notable of a small one."""
-    monkeypatch.setattr(module, "NOTABLE", 100_000)
+    monkeypatch.setattr(weight, "NOTABLE", 100_000)
 
 
 @pytest.mark.usefixtures("small")
@@ -68,13 +68,13 @@ def test_it_is_remembered_until_the_store_has_doubled(
         [first] = heaviest(store, size_on_disk(store).snapshots)
         assert (first.path, first.versions) == (b"a", 1)
         walked: list[int] = []
-        walk = module.weigh_paths
+        walk = weight.weigh_paths
 
         def noted(store: Store, size: int) -> Weighed:
             walked.append(1)
             return walk(store, size)
 
-        monkeypatch.setattr(module, "weigh_paths", noted)
+        monkeypatch.setattr(weight, "weigh_paths", noted)
         assert heaviest(store, size_on_disk(store).snapshots) == (first,)
         assert walked == []
         (workspace / "b").write_bytes(os.urandom(900_000))
@@ -110,7 +110,7 @@ def test_the_same_bytes_count_once(workspace: Path) -> None:
         (workspace / "a").write_bytes(data)
         (workspace / "b").write_bytes(data)
         tb.checkpoint()
-        found = module.weigh_paths(tb._context.store, 100_000)
+        found = weight.weigh_paths(tb._context.store, 100_000)
         assert sorted(one.bytes > 0 for one in found.paths) == [False, True]
         assert Consumer(b"b", 1, 0) in found.paths or Consumer(b"a", 1, 0) in found.paths
 
@@ -125,7 +125,7 @@ def test_a_sweep_weighs_only_what_is_large_and_has_changed(
         remembered = Path(tb.store_directory, "heaviest")
         sweep(tb._upkeep())
         assert not remembered.exists(), "nobody asks for it in a small store"
-        monkeypatch.setattr(module, "NOTABLE", 100_000)
+        monkeypatch.setattr(weight, "NOTABLE", 100_000)
         sweep(tb._upkeep())
         found = remembered.stat()
         sweep(tb._upkeep())

@@ -12,12 +12,12 @@ from threading import Thread
 import pytest
 
 from takeback import durable
+from takeback.check.check import verify
 from takeback.errors import WriteFailed
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
 from takeback.ops.context import Context
-from takeback.ops.verify import verify
-from takeback.store import log, maintenance, trees
+from takeback.store import log, repack, trees
 from takeback.store.location import read_location
 from takeback.store.lock import Lock
 from takeback.store.sink import PackSink
@@ -85,7 +85,7 @@ def test_sixty_checkpoints_leave_few_packs_and_all_of_them_can_be_gone_to(
 
 def test_combining_keeps_every_object_referred_to_or_not(context: Context) -> None:
     oids = write_packs(context, 6)
-    assert maintenance.combine_packs(context.store, disk_floor=0)
+    assert repack.combine_packs(context.store, disk_floor=0)
     assert len(packs_of(context.store)) == 1
     assert [context.store.blob(oid) for oid in oids] == [b"number %d\n" % n * 50 for n in range(6)]
 
@@ -106,7 +106,7 @@ def test_a_byte_is_written_anew_only_as_often_as_the_store_doubles(
     sizes: list[int], chosen: int
 ) -> None:
     named = {f"pack-{number:02}": size for number, size in enumerate(sizes)}
-    found = maintenance.to_combine(named)
+    found = repack.to_combine(named)
     assert found == sorted(named)[:chosen]
     left = sorted([sum(named[name] for name in found), *sizes[chosen:]])
     assert all(larger >= 2 * smaller for smaller, larger in pairwise(left))
@@ -116,27 +116,27 @@ def test_a_disk_without_room_for_the_combined_pack_is_left_as_it_is(context: Con
     write_packs(context, 6)
     before = packs_of(context.store)
     with pytest.raises(WriteFailed, match=r"may need .* MB for a while, and only .* MB are free"):
-        maintenance.combine_packs(context.store, disk_floor=1 << 60)
+        repack.combine_packs(context.store, disk_floor=1 << 60)
     assert packs_of(context.store) == before
 
 
 def test_after_a_failure_it_is_not_tried_again_at_each_capture(context: Context) -> None:
     oids = write_packs(context, 6)
     garble(context.store, oids[2])
-    assert run(partial(maintenance.main, context.store.directory)).done
-    maintenance.start_detached(context.store)
+    assert run(partial(repack.main, context.store.directory)).done
+    repack.start_detached(context.store)
     wait_for_the_end(context)
     assert len(log.read(context.store)) == 1
     failed = context.store.path("maintenance.failed")
     hour_ago = time.time() - 3601
     os.utime(failed, (hour_ago, hour_ago))
-    maintenance.start_detached(context.store)
+    repack.start_detached(context.store)
     wait_for(lambda: len(log.read(context.store)) == 2)
 
 
 def test_a_combined_pack_is_believed(context: Context) -> None:
     write_packs(context, 6)
-    maintenance.combine_packs(context.store, disk_floor=0)
+    repack.combine_packs(context.store, disk_floor=0)
     [pack] = packs_of(context.store)
     assert Trust(context.store).believes(pack.stem)
 
@@ -145,7 +145,7 @@ def test_an_open_reader_finds_objects_whose_pack_was_replaced(context: Context) 
     oids = write_packs(context, 6)
     assert context.store.blob(oids[0])
     assert under_lock(context, lambda it: PackSink(it.lock).has(oids[0]))
-    maintenance.combine_packs(context.store, disk_floor=0)
+    repack.combine_packs(context.store, disk_floor=0)
     with packing(context) as sink:
         assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
 
@@ -160,7 +160,7 @@ def test_combining_in_the_middle_of_a_capture_harms_neither(
     """
     oids = write_packs(context, 6)
     other = Store.open(context.store.location, os.environ)
-    combining = Thread(target=maintenance.combine_packs, args=(other,), kwargs={"disk_floor": 0})
+    combining = Thread(target=repack.combine_packs, args=(other,), kwargs={"disk_floor": 0})
 
     class Meanwhile:
         left = moment
@@ -199,7 +199,7 @@ def test_combining_alarms_no_capture(workspace: Path, context: Context) -> None:
     checkpoint(context)
     write_packs(context, 6)
     epoch = context.store.epoch
-    assert maintenance.combine_packs(context.store, disk_floor=0)
+    assert repack.combine_packs(context.store, disk_floor=0)
     assert len(packs_of(context.store)) == 1
     made = checkpoint(context)
     assert holds(context, made, b"stays")
@@ -229,7 +229,7 @@ def test_a_capture_finds_everything_wherever_combining_was_killed(tmp_path: Path
             assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
             with packing(context) as sink:
                 assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
-            assert maintenance.combine_packs(context.store, disk_floor=0)
+            assert repack.combine_packs(context.store, disk_floor=0)
             assert verify(context, read_data=True).problems == ()
             names = {path.stem for path in packs_of(context.store)}
             indexes = Path(context.store.git_dir, "objects", "pack").glob("*.idx")
@@ -266,7 +266,7 @@ def test_where_a_combined_pack_has_lost_its_name_those_it_was_made_from_count_ag
     (workspace / "b").write_bytes(b"the next capture")
     again = checkpoint(context)
     assert holds(context, made, b"stays")
-    assert maintenance.combine_packs(context.store, disk_floor=0)
+    assert repack.combine_packs(context.store, disk_floor=0)
     assert [context.store.blob(oid) for oid in oids]
     assert holds(context, again, b"stays")
     named = verify(context, read_data=True).problems
@@ -277,7 +277,7 @@ def _combine(directory: str) -> None:
     location = read_location(directory)
     assert location is not None
     store = Store.open(location, os.environ)
-    assert maintenance.combine_packs(store, disk_floor=0)
+    assert repack.combine_packs(store, disk_floor=0)
     store.close()
 
 
@@ -305,7 +305,7 @@ def _combine_if_free(directory: str) -> None:
     location = read_location(directory)
     assert location is not None
     store = Store.open(location, os.environ)
-    maintenance.combine_packs(store, disk_floor=0)
+    repack.combine_packs(store, disk_floor=0)
     store.close()
 
 
@@ -313,7 +313,7 @@ def test_two_do_not_combine_at_once(context: Context) -> None:
     write_packs(context, 3)
     lock = Lock(context.store.path("maintenance.lock"))
     lock.acquire("another", wait=0)
-    assert not maintenance.combine_packs(context.store, disk_floor=0)
+    assert not repack.combine_packs(context.store, disk_floor=0)
     assert len(packs_of(context.store)) == 3
     lock.release()
 
@@ -322,7 +322,7 @@ def test_a_damaged_object_stops_the_combining_and_every_pack_stays(context: Cont
     oids = write_packs(context, 6)
     garble(context.store, oids[2])
     before = packs_of(context.store)
-    maintenance.start_detached(context.store)
+    repack.start_detached(context.store)
     wait_for(lambda: log.read(context.store) != [])
     wait_for_the_end(context)
     assert "maintenance failed" in log.read(context.store)[0]
@@ -340,7 +340,7 @@ def test_the_detached_process_runs_no_code_of_the_project(
     monkeypatch.setenv("PYTHONPATH", str(workspace))
     monkeypatch.syspath_prepend("")
     write_packs(context, 6)
-    maintenance.start_detached(context.store)
+    repack.start_detached(context.store)
     wait_for(lambda: len(packs_of(context.store)) == 1)
     assert not (workspace / "sprung").exists()
 
@@ -349,7 +349,7 @@ def test_a_process_that_cannot_be_started_is_a_line_in_the_log(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
-    maintenance.start_detached(context.store)
+    repack.start_detached(context.store)
     assert "could not be started" in log.read(context.store)[0]
 
 
@@ -357,7 +357,7 @@ def test_what_the_detached_process_prints_or_holds_is_not_ours(context: Context)
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     write_packs(context, 2)
     context.store.packs.close()
-    maintenance.start_detached(context.store)
+    repack.start_detached(context.store)
     after = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     assert after == before
     wait_for(lambda: len(packs_of(context.store)) == 1)

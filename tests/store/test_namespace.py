@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takeback.git.refs import Refs
-from takeback.ops import browse
 from takeback.ops.context import Context
 from takeback.store.namespace import SESSIONS, is_name, session_id, session_of, session_ref
 from takeback.store.records import write_record
+from takeback.timeline import timeline
 from tests.support.engine import NOON, checkpoint, packing, under_lock
 from tests.support.git import git
 
@@ -140,14 +140,14 @@ def test_what_else_is_kept_there_is_no_session_no_news_and_gives_no_number(
     """Say, what was pruned and can still be had back, or what a newer takeback keeps."""
     store = context.store
     made = checkpoint(context)
-    seen = browse.mark(store)
+    seen = timeline.mark(store)
     trash = session_ref("m", made.session).replace("sessions", "trash")
     meta = {"type": "checkpoint", "sequence": 1000}
     with packing(context) as sink:
         commit = write_record(sink, meta, parents=(), time=NOON, message="pruned")
         sink.publish()
     store.refs.write(trash, commit, expect=None)
-    assert browse.mark(store) == seen
+    assert timeline.mark(store) == seen
     assert [session_of(ref) for ref in store.refs.list(SESSIONS)] == [made.session]
     Path(store.path("sequence")).unlink()
     assert under_lock(context, lambda it: it.lock.next_sequence()) == made.sequence + 1

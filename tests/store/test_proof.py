@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from takeback.git.objects import BLOB, object_id
-from takeback.model.needles import Needles
+from takeback.model.secret import Needles
 from takeback.ops.context import Context
 from takeback.store.proof import Search
 from tests.support.engine import garble, packing

@@ -9,8 +9,8 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.errors import StoreDamaged
 from takeback.ops.context import Context
-from takeback.store import purge, tombstones
-from takeback.store.purge import PurgeJournal
+from takeback.store import redaction, tombstones
+from takeback.store.redaction import PurgeJournal
 from tests.support.engine import Heard, checkpoint, refs_of
 
 
@@ -34,13 +34,13 @@ def begun(context: Context) -> tuple[str, bytes]:
             ("pending/one", "pending/gone"),
             ("log",),
         )
-        purge.begin(locked, journal)
+        redaction.begin(locked, journal)
     return ref, first.commit
 
 
 def check(context: Context, ref: str, commit: bytes) -> None:
     store = context.store
-    assert not purge.has_begun(store)
+    assert not redaction.has_begun(store)
     assert store.refs.read(ref) == commit
     assert not Path(store.path("pending", "one")).exists()
     assert not Path(store.location.home, "log").exists()
@@ -73,14 +73,14 @@ def test_who_cannot_have_the_lock_looks_at_it_as_it_is(context: Context, workspa
     context.store.lock.acquire("another process", wait=1)
     Engine.open(workspace).close()
     context.store.lock.release()
-    assert purge.has_begun(context.store)
+    assert redaction.has_begun(context.store)
 
 
 def test_a_journal_that_does_not_read_stops_every_change_but_no_look(
     context: Context, workspace: Path
 ) -> None:
     begun(context)
-    journal = Path(context.store.path(purge.JOURNAL))
+    journal = Path(context.store.path(redaction.JOURNAL))
     text = journal.read_text()
     for garbled in ("{", text.replace("pack-", "pack_")):
         journal.write_text(garbled)
@@ -103,4 +103,4 @@ def test_nothing_goes_if_what_it_wrote_is_gone(context: Context) -> None:
         store.locked("a capture", wait=1).__enter__()
     lost.write_bytes(data)
     with store.locked("a capture", wait=1):
-        assert not purge.has_begun(store)
+        assert not redaction.has_begun(store)

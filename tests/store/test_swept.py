@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from takeback.ops.context import Context
-from takeback.store import swept
-from takeback.store.disk import size_on_disk
-from takeback.store.floor import note_floor
-from takeback.store.swept import (
+from takeback.store import repack
+from takeback.store.repack import (
     Mark,
     is_due_by_size,
     is_sweep_due,
     last_sweep,
     note_beginning,
     note_failure,
+    note_floor,
     note_sweep,
+    size_on_disk,
 )
 from tests.support.engine import checkpoint
 
@@ -46,7 +46,7 @@ def test_it_comes_sooner_when_the_packs_have_grown(
     note_sweep(context.store)
     made = checkpoint(context)
     assert not is_sweep_due(context.store, made.sequence)
-    monkeypatch.setattr(swept, "GROWTH", 500)
+    monkeypatch.setattr(repack, "GROWTH", 500)
     assert is_sweep_due(context.store, made.sequence)
 
 

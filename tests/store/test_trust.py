@@ -12,7 +12,7 @@ from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
 from takeback.ops.context import Context, LockedContext
 from takeback.store import trees
-from takeback.store.checksum import checksum_holds
+from takeback.store.repack import checksum_holds
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from tests.support.cli import Cli

@@ -20,10 +20,10 @@ from takeback.ops import checkpoint as checkpoints
 from takeback.ops.capture import Captured, capture
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context, LockedContext
-from takeback.ops.destination import goal_of
 from takeback.ops.open import locate, open_store, open_workspace
-from takeback.ops.request import Request
-from takeback.ops.rewind import rewind, take_in
+from takeback.rewind.plan import Request
+from takeback.rewind.prepare import goal_of
+from takeback.rewind.rewind import rewind, take_in
 from takeback.store.namespace import local_ref, session_ref
 from takeback.store.sink import PackSink
 from takeback.store.store import Store

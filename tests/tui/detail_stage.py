@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from takeback.app.engine import Engine
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model.event import EDIT, SHELL, ToolCall
-from takeback.ops.timeline import TimelineEntry
+from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.detail.coverage import CoverageView
 from takeback.tui.detail.files import FileList
 from takeback.tui.detail.heading import Heading

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from takeback.app.engine import Engine
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.ops.timeline import TimelineEntry
+from takeback.timeline.timeline import TimelineEntry
 from tests.support.engine import garble
 from tests.support.trees import tree_state
 from tests.tui.detail_stage import (

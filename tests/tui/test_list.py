@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from takeback.model.row import TimelineRow
-from takeback.ops.browse import Browsed
+from takeback.timeline.timeline import Browsed
 from takeback.tui.timeline.list import TimelineList
 from takeback.tui.timeline.rows import build
 from takeback.words import rows as words

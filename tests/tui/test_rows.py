@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from takeback.model.row import Spot, TimelineRow
-from takeback.ops.browse import Browsed
+from takeback.timeline.timeline import Browsed
 from takeback.tui.timeline.rows import GONE, HERE, PLACE, STEP, TURN, build
 
 

@@ -9,7 +9,7 @@ from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.coverage import NotHeld
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.timeline import Turn
-from takeback.ops.timeline import Shown, TimelineEntry
+from takeback.timeline.timeline import Shown, TimelineEntry
 from takeback.words import coverage as words
 
 NOON = 1_794_744_000.0

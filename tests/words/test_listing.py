@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.timeline import ENDED, OUTSIDE, PROMPTED, OwnedChange, Session, Turn
-from takeback.ops.timeline import Listing, TimelineEntry
+from takeback.timeline.timeline import Listing, TimelineEntry
 from takeback.words.cells import width
 from takeback.words.listing import Columns, entry_words, older
 from takeback.words.paint import Paint

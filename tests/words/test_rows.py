@@ -8,7 +8,7 @@ from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.row import Spot, TimelineRow
 from takeback.model.timeline import Session
-from takeback.ops.timeline import TimelineEntry
+from takeback.timeline.timeline import TimelineEntry
 from takeback.words import rows
 
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from takeback.app.proposal import Proposal
     from takeback.app.ticks import Ticked
+    from takeback.fork.fork import Choices
     from takeback.model.operation import StepKind
-    from takeback.ops.choices import Choices
-    from takeback.ops.timeline import TimelineEntry
-    from takeback.ops.turn_names import NamedTurn
+    from takeback.timeline.names import NamedTurn
+    from takeback.timeline.timeline import TimelineEntry
 
     Doing = Literal[
         "both",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
-    from takeback.ops.prune import Prune, Pruning
+    from takeback.retention.prune import Prune, Pruning
 
 AGAIN = "ask for the plan again and show it"
 

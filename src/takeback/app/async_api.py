@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from takeback.model.plan import Outcome
-    from takeback.ops.prune import Prune, Pruning
-    from takeback.ops.purge import Purge, Purging
     from takeback.ports import Clock, Reporter
+    from takeback.purge.purge import Purge, Purging
+    from takeback.retention.prune import Prune, Pruning
 
     Where = str | os.PathLike[str]
 

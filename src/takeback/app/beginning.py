@@ -12,18 +12,18 @@ from takeback.app.workspace import location_of
 from takeback.errors import Command
 from takeback.model.value import Value
 from takeback.ops.settings import damaged
-from takeback.ops.status import nothing_yet
 from takeback.paths import recorded_git, takeback_home
+from takeback.timeline.look import nothing_yet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+    from takeback.check.check import Finding
     from takeback.errors import NotAWorkspace
     from takeback.model.earlier import Earlier
-    from takeback.ops.finding import Finding
-    from takeback.ops.status import Status
+    from takeback.timeline.look import Status
 
 
 class Unopened(Value):
@@ -98,10 +98,9 @@ class Unopened(Value):
     def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Reports what prevents the first checkpoint."""
         from takeback.app.checkup import check_agents, check_recording
+        from takeback.check.check import OFFER, Finding
+        from takeback.check.doctor import check_git, check_round_trip
         from takeback.gate.asker import refuse_inside
-        from takeback.ops.doctor import check_git
-        from takeback.ops.finding import OFFER, Finding
-        from takeback.ops.round_trip import check_round_trip
         from takeback.ops.settings import check
 
         if fix:

@@ -7,8 +7,8 @@ import os
 from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.steps import Steps
+from takeback.bisect.bisect import Inquiry
 from takeback.errors import UsageError
-from takeback.model.bisection import Inquiry
 from takeback.model.comparison import Between
 from takeback.model.path_text import to_text
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.bisect.bisect import Bisected, Bisection, Run
     from takeback.model.change import CountedChange
-    from takeback.ops.bisect import Bisected, Bisection, Run
 
 
 @guarded
@@ -89,7 +89,7 @@ class Bisects(Steps):
     def broken_by(self, found: Bisected) -> list[CountedChange]:
         """Returns what changed from the last good state to the first bad one."""
         old, new = found.good.checkpoint, found.broken[-1].checkpoint
-        return rooms.diff.changes(self._context, Between.of_trees(old.tree, new.tree))
+        return rooms.look.changes(self._context, Between.of_trees(old.tree, new.tree))
 
     def _bisection(self, inquiry: Inquiry) -> Bisection:
         self.refuse_program("a run of a command")

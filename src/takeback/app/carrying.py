@@ -21,15 +21,14 @@ if TYPE_CHECKING:
     from takeback.app.reverts import TurnLike
     from takeback.app.travel import Asked
     from takeback.ledger.ledger import Ledger
+    from takeback.merge.revert import BranchEnd, Branches, CarriedTurn
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.merge import ConflictChoices
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
-    from takeback.ops.branches import BranchEnd, Branches
     from takeback.ops.capture import Captured
-    from takeback.ops.carry import CarriedTurn
-    from takeback.ops.facts import Facts
-    from takeback.ops.request import Request
+    from takeback.rewind.plan import Request
+    from takeback.rewind.refuse import Facts
 
 
 @guarded
@@ -47,7 +46,7 @@ class Carrying(Reverts):
         found = given.turn(turn)
         named = self.turn(found) if isinstance(found, str) else found
         owner = WORKSPACE_SESSION if elsewhere else named.turn.session
-        return rooms.carry.CarriedTurn(self._context.store, self._taken(named), owner)
+        return rooms.revert.CarriedTurn(self._context.store, self._taken(named), owner)
 
     def check_at(self, session: str) -> None:
         """Raises Refused unless the files here are those of a session."""
@@ -68,7 +67,7 @@ class Carrying(Reverts):
         """
         ends = [self._end(name, session) for name in (a, b)]
         store = self._context.store
-        return self._ask(lambda ledger: rooms.branches.side_by_side(store, ledger, *ends))
+        return self._ask(lambda ledger: rooms.revert.side_by_side(store, ledger, *ends))
 
     def _end(self, name: str, session: str | None) -> BranchEnd:
         if os.path.isdir(name):
@@ -77,7 +76,7 @@ class Carrying(Reverts):
         if not is_place(name):
             found = self._ask(lambda ledger: self._newest_on(ledger, name))
         point = self.find_kept(found or self.find(name, session=session))
-        return rooms.branches.BranchEnd(name, point.tree, point)
+        return rooms.revert.BranchEnd(name, point.tree, point)
 
     def _newest_on(self, ledger: Ledger, name: str) -> Checkpoint | None:
         """Returns the end of a session, if a name means one and no checkpoint has that id."""
@@ -85,23 +84,23 @@ class Carrying(Reverts):
             meant = self._meant(ledger, name)
         except (NoSuchCheckpoint, WhichSession):
             return None
-        return None if meant is None else rooms.branches.newest_of(ledger, meant)
+        return None if meant is None else rooms.revert.newest_of(ledger, meant)
 
     def _end_of_directory(self, name: str) -> BranchEnd:
         """Returns the files of a directory; those of another workspace are copied to the store."""
         real, store = os.path.realpath(name), self._context.store
         if os.fsencode(real) == self.root:
-            tree = rooms.diff.present_tree(self._context)
+            tree = rooms.look.present_tree(self._context)
             place = self.current_place()
-            return rooms.branches.BranchEnd(name, tree, self.find(place or NEWEST))
-        point = self._ask(lambda ledger: rooms.branches.forked_into(store, ledger, real))
+            return rooms.revert.BranchEnd(name, tree, self.find(place or NEWEST))
+        point = self._ask(lambda ledger: rooms.revert.forked_into(store, ledger, real))
         with type(self).open(
             name, environ=self._context.environ, asker=self._asker, bounded=bool(self._model)
         ) as there:
-            tree = rooms.diff.present_tree(there._context)
+            tree = rooms.look.present_tree(there._context)
             with self._context.locked() as locked:
-                rooms.carry.take_over(locked, there._context.store, tree)
-        return rooms.branches.BranchEnd(name, tree, point)
+                rooms.revert.take_over(locked, there._context.store, tree)
+        return rooms.revert.BranchEnd(name, tree, point)
 
     def plan_apply(
         self,
@@ -130,7 +129,7 @@ class Carrying(Reverts):
         return self._merge(self._applying(turn, paths, choices), overrides, shown)
 
     def _carried(self, turn: TurnLike | CarriedTurn) -> CarriedTurn:
-        return turn if isinstance(turn, rooms.carry.CarriedTurn) else self.brought(turn)
+        return turn if isinstance(turn, rooms.revert.CarriedTurn) else self.brought(turn)
 
     def _applying(
         self, turn: TurnLike | CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
@@ -139,8 +138,8 @@ class Carrying(Reverts):
         named = tuple(paths)
 
         def asked(captured: Captured) -> Request:
-            place = rooms.carry.Arrival(self._scope(named, False), self._facts_of_now())
-            request = rooms.carry.request(captured, self._carried(turn), place, choices)
+            place = rooms.revert.Arrival(self._scope(named, False), self._facts_of_now())
+            request = rooms.revert.request_to_carry(captured, self._carried(turn), place, choices)
             return self._only_picked(captured, request, choices)
 
         return asked
@@ -152,4 +151,4 @@ class Carrying(Reverts):
             return ledger.checkpoints(limit=1)
 
         found = self._ask(newest)
-        return self._facts(found[0]) if found else rooms.facts.NO_FACTS
+        return self._facts(found[0]) if found else rooms.refuse.NO_FACTS

@@ -10,10 +10,10 @@ from takeback.adapters import connecting, launcher, third_party
 from takeback.adapters.contained import ContainedConnection
 from takeback.adapters.silencing import silencers
 from takeback.app.silence import unheard_since
+from takeback.check.check import BROKEN, FIX, Finding
 from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
-from takeback.ops.finding import BROKEN, FIX, Finding
 from takeback.paths import config_file, takeback_home, user_home
 from takeback.store.location import is_known, workspace_around
 from takeback.worktree.workspace import find_root

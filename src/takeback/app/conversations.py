@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.message import MessagePage, PlacedMessage
-    from takeback.ops.conversation_pages import Source
+    from takeback.timeline.conversation import Source
 
 
 @guarded
@@ -26,13 +26,13 @@ class Conversations(Browsing):
         found = self._told_here(checkpoint)
         newest = self._newest_conversation(found)
         adapter = adapter_of(found.agent or "")
-        return rooms.child.history_at(self._context, adapter, found, newest)
+        return rooms.fork.history_at(self._context, adapter, found, newest)
 
     def said_last(self, checkpoint: Checkpoint) -> bytes:
         """Returns the newest conversation that is kept of a session at a checkpoint or before."""
-        from takeback.ops import messages
+        from takeback.timeline import conversation as conversation_room
 
-        told = self._ask(lambda ledger: messages.last_told(ledger, checkpoint))
+        told = self._ask(lambda ledger: conversation_room.last_told(ledger, checkpoint))
         return b"" if told is None else self.conversation(told)
 
     def messages(
@@ -42,13 +42,13 @@ class Conversations(Browsing):
 
         With ``offset`` and ``limit``, only some of it: numbers count from 0.
         """
-        from takeback.ops import messages
+        from takeback.timeline import conversation as conversation_room
 
         found = self._told_here(checkpoint)
-        told = self._ask(lambda ledger: messages.last_told(ledger, found))
+        told = self._ask(lambda ledger: conversation_room.last_told(ledger, found))
         offset = max(0, offset)
         if self._pages is None:
-            return messages.page(self._said(found, told), offset=offset, limit=limit)
+            return conversation_room.page(self._said(found, told), offset=offset, limit=limit)
         of = self._source(found, told)
         return self._pages.page(of, lambda: self._said(found, told), offset=offset, limit=limit)
 
@@ -56,10 +56,10 @@ class Conversations(Browsing):
         self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
     ) -> MessagePage | None:
         """Returns what ``messages`` does, if the conversation need not be read for it."""
-        from takeback.ops import messages
+        from takeback.timeline import conversation as conversation_room
 
         found = self._told_here(checkpoint)
-        told = self._ask(lambda ledger: messages.last_told(ledger, found))
+        told = self._ask(lambda ledger: conversation_room.last_told(ledger, found))
         if self._pages is None:
             return None
         return self._pages.at_hand(self._source(found, told), offset=max(0, offset), limit=limit)
@@ -78,19 +78,17 @@ class Conversations(Browsing):
     def _source(self, place: Checkpoint, told: Checkpoint | None) -> Source:
         newest = None if told is None else self._newest_conversation(told)
         return self._ask(
-            lambda ledger: rooms.conversation_pages.source(
-                self._context, ledger, place, told, newest
-            )
+            lambda ledger: rooms.conversation.source(self._context, ledger, place, told, newest)
         )
 
     def _said(self, place: Checkpoint, told: Checkpoint | None) -> Iterator[PlacedMessage]:
         """Returns all that was said up to a place; ``told`` keeps the conversation."""
         from takeback.adapters import message_reader
-        from takeback.ops import messages
+        from takeback.timeline import conversation as conversation_room
 
-        prompts = self._ask(lambda ledger: messages.prompts_until(ledger, place, told))
+        prompts = self._ask(lambda ledger: conversation_room.prompts_until(ledger, place, told))
         history = b"" if told is None else self.conversation(told)
-        return messages.placed(history, message_reader(place.agent or ""), prompts)
+        return conversation_room.placed(history, message_reader(place.agent or ""), prompts)
 
     def _newest_conversation(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """Returns the newest checkpoint of the session after one that keeps a conversation."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from takeback.app.beginning import Unopened
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
+    from takeback.check.check import Finding
     from takeback.errors import NotAWorkspace, StoreMoved
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome
     from takeback.ops.checkpoint import Made
     from takeback.ops.context import Context
-    from takeback.ops.finding import Finding
     from takeback.ops.forget import BroughtBack, Discarded
     from takeback.ops.workspaces import KnownWorkspace
 
@@ -89,7 +89,7 @@ class Engine(Following):
             return found  # and who gave it stays who gave it
         by = None if asking is None else asking.agent
         return self._ask(
-            lambda ledger: rooms.label.label(self._context, ledger, found, name, by=by)
+            lambda ledger: rooms.names.label(self._context, ledger, found, name, by=by)
         )
 
     @staticmethod
@@ -183,10 +183,10 @@ class Engine(Following):
             self.refuse_inside("doctor --fix")
         ledger = self._check_ledger(rebuild=rebuild, fix=fix)
         machine = self._context.store.machine
-        known = self._ask(lambda ledger: rooms.inspection.witness(ledger, machine))
+        known = self._ask(lambda ledger: rooms.check.witness(ledger, machine))
         found = rooms.doctor.doctor(self._context, known, self._recover, fix=fix)
         found.append(
-            rooms.round_trip.check_round_trip(self._context.environ, self._context.store.find_git)
+            rooms.doctor.check_round_trip(self._context.environ, self._context.store.find_git)
         )
         found += rooms.settings.check(self.settings, self._context.environ)
         found += check_recording(self.recording_off_by)
@@ -195,7 +195,7 @@ class Engine(Following):
 
     def _check_ledger(self, *, rebuild: bool, fix: bool) -> Finding:
         """Checks the index of the store, and makes it anew if that is wanted."""
-        from takeback.ops.finding import BROKEN, FIX, MENDED, OK, Finding
+        from takeback.check.check import BROKEN, FIX, MENDED, OK, Finding
 
         unsound = self._ask(lambda ledger: ledger.unsound())
         if unsound and not (fix or rebuild):

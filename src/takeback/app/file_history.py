@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.workspace import CheckpointLike
-    from takeback.ops.blame import Blame
-    from takeback.ops.timeline import Shown
+    from takeback.blame import Blame
+    from takeback.timeline.timeline import Shown
 
 
 @guarded
@@ -24,7 +24,7 @@ class FileHistory(Reading):
         inside = self.path(path)
         self.refuse_hidden(inside)
         found = None if checkpoint is None else self.find_kept(checkpoint)
-        tree = rooms.diff.present_tree(self._context) if found is None else found.tree
+        tree = rooms.look.present_tree(self._context) if found is None else found.tree
         state = rooms.blame.State(tree, found)
         store = self._context.store
         return self._ask(lambda ledger: rooms.blame.blame(store, ledger, state, inside))

@@ -10,7 +10,7 @@ from takeback.app.review import Reviewing
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.news import NewsMark
-    from takeback.ops.news import Happening
+    from takeback.timeline.timeline import Happening
 
 
 @guarded
@@ -20,7 +20,7 @@ class Following(Reviewing):
     def seen_now(self) -> NewsMark:
         """Returns the present moment, to ask later what is new since."""
         log = self.operation_log()
-        return self._ask(lambda ledger: rooms.news.seen_now(ledger, log))
+        return self._ask(lambda ledger: rooms.timeline.seen_now(ledger, log))
 
     def news(self, since: NewsMark) -> tuple[list[Happening] | None, NewsMark]:
         """Returns what is new since a moment, oldest first, and the present moment.
@@ -29,7 +29,7 @@ class Following(Reviewing):
         """
         log = self.operation_log()
         return self._ask(
-            lambda ledger: rooms.news.happened(
+            lambda ledger: rooms.timeline.happened(
                 self._context, ledger, log, since, is_over=turn_is_over
             )
         )

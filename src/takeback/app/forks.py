@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.git.linked import LinkedWorktree
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.plan import Outcome, Plan
-    from takeback.ops.request import Request
+    from takeback.rewind.plan import Request
 
 
 @guarded
@@ -54,18 +54,18 @@ class Forks(Carrying):
             outcome = rooms.rewind.rewind(locked, captured, request, shown=shown)
         filled = outcome.conversation_error is None  # else what is there may be anybody's
         if linked is not None and worktree is not None and filled:
-            rooms.elsewhere.link(linked, worktree)
+            rooms.fork.link(linked, worktree)
             outcome = outcome.replace(commit=linked.commit)
         return self._delivered(outcome, cut).replace(directory=worktree)
 
     def _request_of_fork(self, target: Checkpoint, *, files: bool) -> Request:
         """Returns the request for a fork; what was done since matters only if files move here."""
         request = self._request(target, self._scope((), False, files=files))
-        return request if files else request.replace(facts=rooms.facts.NO_FACTS)
+        return request if files else request.replace(facts=rooms.refuse.NO_FACTS)
 
     def _linked(self, target: Checkpoint) -> LinkedWorktree:
         self.refuse_inside("a git worktree")
-        return rooms.elsewhere.linked(self._context, target)
+        return rooms.fork.linked(self._context, target)
 
     def new_directory(self, path: str) -> str:
         """Returns the real path of a directory that a fork can make; raises UsageError."""
@@ -73,7 +73,7 @@ class Forks(Carrying):
             raise UsageError(
                 "no path has a NUL byte", hint="name a directory that is not there yet"
             )
-        return rooms.elsewhere.new_directory(self._context, path)
+        return rooms.fork.new_directory(self._context, path)
 
     def _directory_to_fill(self, path: str) -> str:
         from takeback.gate.asker import may_be_filled
@@ -98,7 +98,7 @@ class Forks(Carrying):
             self.new_directory(worktree)
             target = self.find_kept(checkpoint)
             if git:
-                rooms.elsewhere.linked(self._context, target)
+                rooms.fork.linked(self._context, target)
         elif files:
             return self.plan(checkpoint, scope="both", overrides=overrides)
         target = self.find(checkpoint)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from takeback.app.reverts import TurnLike, Turns
     from takeback.app.workspace import CheckpointLike
-    from takeback.ops.turn_names import NamedTurn
+    from takeback.timeline.names import NamedTurn
 
     C = TypeVar("C", bound=type)
     Taking = Callable[[object], object]
@@ -236,7 +236,7 @@ _KINDS: dict[str, Taking] = {
     "SummaryWay": _text,
     "Maker | None": _or_none(_with("a function that returns the summary of a text", "__call__")),
     "Overrides": _one_of("Overrides, of takeback.model.policy", "Overrides"),
-    "Keeping": _one_of("Keeping, of takeback.model.keeping", "Keeping"),
+    "Keeping": _one_of("Keeping, of takeback.rewind.plan", "Keeping"),
     "ConflictChoices": _one_of("ConflictChoices, of takeback.model.merge", "ConflictChoices"),
     "Plan | None": _or_none(_one_of("a plan that was returned", "Plan")),
     "Prune": _one_of("what plan_prune returned", "Prune"),

@@ -11,8 +11,8 @@ from takeback.gate.asker import refuse_inside, refuse_look, who
 from takeback.model.path_text import to_text
 from takeback.ops.context import SilentReporter, SystemClock
 from takeback.paths import takeback_home
-from takeback.store.disk import size_on_disk
 from takeback.store.location import all_locations
+from takeback.store.repack import size_on_disk
 from takeback.store.store import Store
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from takeback.ops.forget import Discarded
-    from takeback.ops.status import Status
     from takeback.store.location import StoreLocation
+    from takeback.timeline.look import Status
 
 
 def gone_workspaces(environ: Mapping[str, str]) -> list[bytes]:
@@ -73,7 +73,7 @@ class GoneWorkspace:
         finally:
             index.close()
         settings = config.for_workspace(self._environ, self._store.directory)
-        found = rooms.status.nothing_yet(
+        found = rooms.look.nothing_yet(
             self.root,
             self._store.directory,
             home=takeback_home(self._environ),

@@ -5,24 +5,22 @@ from __future__ import annotations
 from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.file_history import FileHistory
-from takeback.model.keeping import ALL_OTHERS, EDITS, kept_named
+from takeback.rewind.plan import ALL_OTHERS, EDITS, kept_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
+    from takeback.merge.picking import Offer
+    from takeback.merge.revert import Taken
     from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.keeping import Keeping
-    from takeback.model.merge import ConflictChoices
-    from takeback.model.picking import TextChange
+    from takeback.model.merge import ConflictChoices, TextChange
     from takeback.model.plan import Plan
     from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
     from takeback.ops.deeds import Stretch
-    from takeback.ops.picking import Offer
-    from takeback.ops.request import Request
-    from takeback.ops.revert import Taken
-    from takeback.ops.turn_names import NamedTurn
+    from takeback.rewind.plan import Keeping, Request
+    from takeback.timeline.names import NamedTurn
 
 
 @guarded
@@ -38,12 +36,12 @@ class Merging(FileHistory):
             return request
         if what == EDITS:
             store = self._context.store
-            edits = self._ask(lambda ledger: rooms.edits.edits_since(store, ledger, target))
-            request = rooms.keeping.keep_edits(captured, request, edits, keeping.choices)
+            edits = self._ask(lambda ledger: rooms.revert.edits_since(store, ledger, target))
+            request = rooms.picking.keep_edits(captured, request, edits, keeping.choices)
         if what == ALL_OTHERS:
             own = (turn for turn, _ in request.facts.turns if turn.session in request.facts.family)
             taken = [self._taken(self._since(turn, target)) for turn in own]
-            request = rooms.keeping.keep_all_others(captured, request, taken[::-1], keeping.choices)
+            request = rooms.picking.keep_all_others(captured, request, taken[::-1], keeping.choices)
         return self._only_picked(captured, request, keeping.choices)
 
     def _only_picked(
@@ -66,7 +64,7 @@ class Merging(FileHistory):
 
     def _since(self, turn: Turn, target: Checkpoint) -> NamedTurn:
         """Returns a turn as far as it came after a checkpoint, which may be within it."""
-        found = self._ask(lambda ledger: rooms.turn_names.whole(ledger, turn))
+        found = self._ask(lambda ledger: rooms.names.whole(ledger, turn))
         inside = found.before.order < target.order < found.after.order
         return found.replace(before=target) if inside else found
 

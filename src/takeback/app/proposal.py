@@ -7,28 +7,28 @@ face.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.keeping import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.operation import APPLY, FORK, REVERT, REWIND, SUMMARISE, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
+from takeback.rewind.plan import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from takeback.app.engine import Engine
+    from takeback.merge.revert import CarriedTurn
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.model.keeping import Kept
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.summary import SummaryWay
     from takeback.model.timeline import Candidate
-    from takeback.ops.carry import CarriedTurn
-    from takeback.ops.recover import Recovered
-    from takeback.ops.turn_names import NamedTurn
+    from takeback.rewind.plan import Kept
+    from takeback.rewind.rewind import Recovered
+    from takeback.timeline.names import NamedTurn
 
     Planning = Callable[[Engine, Overrides], Plan]
     Going = Callable[[Engine, Overrides, Plan | None], Outcome]

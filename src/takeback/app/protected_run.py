@@ -16,9 +16,9 @@ import time
 
 from takeback.adapters import OWN_AGENT, OWN_SESSION, aider, find_agent
 from takeback.app.border import guarded
+from takeback.bisect.bisect import Burst
 from takeback.errors import InUse, TakebackError
 from takeback.model import event as events
-from takeback.model.burst import Burst
 from takeback.store.log import complain
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from collections import deque
 
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.errors import LedgerDamaged, LedgerUnwritable
-from takeback.ops.conversation_pages import ConversationPages, KeptConversations
+from takeback.timeline.conversation import ConversationPages, KeptConversations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

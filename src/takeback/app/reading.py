@@ -25,20 +25,17 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState
     from takeback.app.workspace import CheckpointLike
+    from takeback.check.check import Finding, Verified, Witness
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import FileDiff
     from takeback.model.operation import Operation
     from takeback.model.timeline import Session
-    from takeback.ops.finding import Finding
-    from takeback.ops.inspection import Witness
-    from takeback.ops.operation_log import Logged
-    from takeback.ops.search import Found
-    from takeback.ops.sessions import Node, SessionEntry
-    from takeback.ops.status import Status
-    from takeback.ops.timeline import Listing, Shown, TimelineEntry
-    from takeback.ops.verify import Verified
+    from takeback.timeline.look import Found, Status
+    from takeback.timeline.operations import Logged
+    from takeback.timeline.sessions import Node, SessionEntry
+    from takeback.timeline.timeline import Listing, Shown, TimelineEntry
 
 
 @guarded
@@ -124,9 +121,9 @@ class Reading(Conversations):
 
     def _words_of_a_command(self, end: Checkpoint) -> str | None:
         """Returns the words of a ``!command``: an agent may write them after announcing its end."""
-        then, adapter = rooms.child.conversation_of(self._context, end), adapter_of(end.agent or "")
+        then, adapter = rooms.fork.conversation_of(self._context, end), adapter_of(end.agent or "")
         newest = self._newest_conversation(end)
-        said = rooms.child.afterwards(self._context, adapter, end, then, newest)
+        said = rooms.fork.afterwards(self._context, adapter, end, then, newest)
         return adapter.command_in(b"".join(said), end.turn_id)
 
     def operations(self) -> list[Operation]:
@@ -136,11 +133,11 @@ class Reading(Conversations):
     def operation_log(self) -> list[Logged]:
         """Returns the operation log, oldest first, each line with what it was about."""
         store = self._context.store
-        return rooms.operation_log.logged(self.operations(), known_here(store))
+        return rooms.operations.logged(self.operations(), known_here(store))
 
     def operation(self, name: str) -> Operation:
         """Returns the operation whose id is or begins with a name."""
-        return rooms.operation_log.find_operation(self.operations(), name)
+        return rooms.operations.find_operation(self.operations(), name)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
@@ -151,7 +148,7 @@ class Reading(Conversations):
             return self._cat_outside(found, path)
         self.refuse_hidden(inside)
         try:
-            return rooms.cat.cat(self._context, found, inside)
+            return rooms.look.cat(self._context, found, inside)
         except NoSuchCheckpoint:
             if not self._leads_outside(path):
                 raise
@@ -161,7 +158,7 @@ class Reading(Conversations):
         """Returns the bytes of a file that a tool changed outside: for the person alone."""
         outside = os.path.normpath(os.path.join(self._base, os.fsencode(path)))
         self.refuse_to_show(to_text(outside), "it is outside the workspace")
-        return rooms.cat.cat_outside(self._context, found, outside)
+        return rooms.look.cat_outside(self._context, found, outside)
 
     def _leads_outside(self, path: str | bytes) -> bool:
         """Tells whether a path below the root goes through a link to somewhere else."""
@@ -200,13 +197,13 @@ class Reading(Conversations):
         With ``of_turn`` the two are the ends of one.
         """
         between, scope = self._compared(old, new, paths, of_turn=of_turn)
-        changes = rooms.diff.changes(self._context, between, scope)
+        changes = rooms.look.changes(self._context, between, scope)
         return changes, self._patch(between, scope, color=color)
 
     def _patch(self, between: Between, paths: tuple[bytes, ...], *, color: bool) -> bytes:
         """Returns a diff, without what is in files that are not for who looks."""
         hides = self.hides if self._model else None
-        return rooms.diff.patch(self._context, between, paths, hides=hides, color=color)
+        return rooms.look.patch(self._context, between, paths, hides=hides, color=color)
 
     def _compared(
         self,
@@ -225,23 +222,23 @@ class Reading(Conversations):
     def _known_paths(self, paths: Iterable[str | bytes], a: bytes, b: bytes) -> tuple[bytes, ...]:
         """Returns the paths; raises UsageError for one that is nowhere: a typo, not "the same"."""
         found = self._paths(paths)
-        rooms.diff.check_known(self._context, found, a, b)
+        rooms.look.check_known(self._context, found, a, b)
         return found
 
     def states(self, checkpoint: CheckpointLike) -> Between:
         """Returns the states before and after a turn, or before and at a plain checkpoint."""
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: rooms.preview.states(self._context.store, ledger, found))
+        return self._ask(lambda ledger: rooms.plan.states(self._context.store, ledger, found))
 
     def file_diff(self, between: Between, path: bytes) -> FileDiff:
         """Returns one path in two states; ``path`` is relative to the root, as in ``changes``."""
         self.refuse_hidden(path)
-        return rooms.preview.file_diff(self._context, between, path)
+        return rooms.plan.file_diff(self._context, between, path)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
         a = self.find_kept(old).tree
         if new is None:
-            return a, rooms.diff.present_tree(self._context)
+            return a, rooms.look.present_tree(self._context)
         return a, self.find_kept(new).tree
 
     def status(self, *, look: bool = False) -> Status:
@@ -254,14 +251,14 @@ class Reading(Conversations):
         home = takeback_home(self._context.environ)
         left = self.left_running()
         found = self._ask(
-            lambda ledger: rooms.status.status(
+            lambda ledger: rooms.look.status(
                 self._context, ledger, home=home, is_over=turn_is_over, left=left
             )
         )
         if look:
             machine = self._context.store.machine
-            seen = self._ask(lambda ledger: rooms.facts.last_seen(ledger, machine))
-            found = found.replace(dirty=rooms.standing.dirty(self._context, seen))
+            seen = self._ask(lambda ledger: rooms.refuse.last_seen(ledger, machine))
+            found = found.replace(dirty=rooms.sessions.dirty(self._context, seen))
         stale = stale_hooks(home)
         wrong = rooms.settings.damaged(self.settings, self._context.environ)
         return found.replace(
@@ -312,9 +309,9 @@ class Reading(Conversations):
         machine = self._context.store.machine
 
         def ask() -> Witness:
-            return self._ask(lambda ledger: rooms.inspection.witness(ledger, machine))
+            return self._ask(lambda ledger: rooms.check.witness(ledger, machine))
 
-        return rooms.verify.verify(
+        return rooms.check.verify(
             self._context, ask, self._opened_index().close, read_data=read_data
         )
 
@@ -339,17 +336,17 @@ class Reading(Conversations):
             raise UsageError("there is nothing to look for", hint=(Command("search", "TEXT"),))
         if not content:
             return self._ask(
-                lambda ledger: rooms.search.search(self._context, ledger, words, limit=limit)
+                lambda ledger: rooms.look.search(self._context, ledger, words, limit=limit)
             )
         return self._ask(
-            lambda ledger: rooms.search.search_contents(
+            lambda ledger: rooms.look.search_contents(
                 self._context, ledger, words, limit=limit, hides=self.hides
             )
         )
 
     def known_sessions(self) -> list[Session]:
         """Returns every session, including that of checkpoints made by hand."""
-        return self._ask(rooms.whose.everyone)
+        return self._ask(rooms.sessions.everyone)
 
     def places(self, session: str, entries: Iterable[str]) -> dict[str, Checkpoint]:
         """Returns the checkpoints at entries of an agent's transcript, by entry."""
@@ -358,7 +355,7 @@ class Reading(Conversations):
 
     def current_place(self) -> str | None:
         """Returns the checkpoint that the files are at."""
-        return self._ask(lambda ledger: rooms.here.current_place(self._context, ledger))
+        return self._ask(lambda ledger: rooms.sessions.current_place(self._context, ledger))
 
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:

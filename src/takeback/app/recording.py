@@ -37,7 +37,7 @@ class Recording(OpenWorkspace):
         """Records an agent's event; see ``takeback.model.event``."""
         event = self._of_this_program(cleaned(event))
         received = self.record(event, delivery=Delivery(self.now, self.hook_seconds))
-        rooms.due.keep_house(self._context)
+        rooms.sweep.keep_house(self._context)
         return received
 
     def _of_this_program(self, event: AgentEvent) -> AgentEvent:
@@ -253,9 +253,9 @@ class Recording(OpenWorkspace):
         store = self._context.store
         store.keep_house()
         if kind in (SESSION_START, SESSION_END):
-            rooms.sweeping.start(self._context, at_start=kind == SESSION_START)
+            rooms.sweep.start(self._context, at_start=kind == SESSION_START)
         elif kind != PROMPT:
-            from takeback.store.swept import is_sweep_due  # not at a prompt
+            from takeback.store.repack import is_sweep_due  # not at a prompt
 
             if is_sweep_due(store, store.sequence, self._context.policy.max_bytes):
-                rooms.sweeping.start(self._context, at_start=False)
+                rooms.sweep.start(self._context, at_start=False)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
-    from takeback.ops.request import Request
-    from takeback.ops.turn_names import NamedTurn
+    from takeback.rewind.plan import Request
+    from takeback.timeline.names import NamedTurn
 
     TurnLike: TypeAlias = "CheckpointLike | NamedTurn"
     """A turn, or a step of one, by name or as a value; a checkpoint is one of the turn meant."""
@@ -42,10 +42,10 @@ class Reverts(Travel):
         named, place = split_name(name)
         if not is_turn_name(place):
             found = self.find(name, session=session)
-            return self._ask(lambda ledger: rooms.turn_names.turn_of(ledger, found))
+            return self._ask(lambda ledger: rooms.names.turn_of(ledger, found))
         whose = session if named is None else named
         return self._ask(
-            lambda ledger: rooms.turn_names.turn_named(ledger, place, self._meant(ledger, whose))
+            lambda ledger: rooms.names.turn_named(ledger, place, self._meant(ledger, whose))
         )
 
     def plan_revert(
@@ -100,7 +100,7 @@ class Reverts(Travel):
         """Returns a turn as it is now: it may have gone on since it was looked up."""
         if turn.step is not None:
             return turn
-        return self._ask(lambda ledger: rooms.turn_names.turn_of(ledger, turn.before))
+        return self._ask(lambda ledger: rooms.names.turn_of(ledger, turn.before))
 
     def _without(
         self,

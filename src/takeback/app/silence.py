@@ -11,11 +11,11 @@ import time
 
 from takeback import rooms
 from takeback.adapters import message_reader
+from takeback.check.check import BROKEN, OFFER, Finding
 from takeback.errors import Command
 from takeback.model.ages import ago
 from takeback.model.message import ASSISTANT, TOOL, USER
 from takeback.model.session import TranscriptPart
-from takeback.ops.finding import BROKEN, OFFER, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

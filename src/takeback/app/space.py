@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.ops.prune import Prune, Pruning
-    from takeback.ops.purge import Purge, Purging
-    from takeback.ops.restore import Restored
-    from takeback.ops.sweeping import Together
-    from takeback.ops.upkeep import Upkeep
-    from takeback.store.expiry import Trash
+    from takeback.purge.purge import Purge, Purging
+    from takeback.retention.prune import Prune, Pruning, Upkeep
+    from takeback.retention.sweep import Together
+    from takeback.retention.trash import Restored
+    from takeback.store.history import Trash
 
 
 @guarded
@@ -73,13 +72,13 @@ class Space(Bisects):
             said = f"The space of what has left the trash is not free yet: {error.message}."
             self._context.reporter.note(said)
         if planned.is_by_settings:
-            rooms.sweeping.sweep_others(self._context.store.location)
+            rooms.sweep.sweep_others(self._context.store.location)
         return made
 
     def all_stores(self) -> Together:
         """Returns how large all stores of the user are together, and how large they may be."""
         location = self._context.store.location
-        return rooms.sweeping.together(location.home, self._context.environ)
+        return rooms.sweep.together(location.home, self._context.environ)
 
     def plan_purge(self, *names: str) -> Purge:
         """Returns a purge that is not carried out: its ``outlook`` says what it would remove.
@@ -87,7 +86,7 @@ class Space(Bisects):
         A name is a path, which starts where the workspace was opened, or a pattern, which starts
         at its root and matches at any depth if it has no slash.
         """
-        from takeback.ops.purge import Purge, is_pattern
+        from takeback.purge.purge import Purge, is_pattern
         from takeback.worktree.patterns import Patterns
 
         paths = self._paths(name for name in names if not is_pattern(name))
@@ -144,11 +143,11 @@ class Space(Bisects):
         """
         self.refuse_inside("bringing back what was pruned")
         store = self._context.store
-        trash, checkpoint = rooms.restore.find_trash(store, name)
+        trash, checkpoint = rooms.trash.find_trash(store, name)
         only = None
         if checkpoint is not None:
             only = self._with_its_turn(trash, checkpoint)
-        return rooms.restore.restore(self._upkeep(), trash, only)
+        return rooms.trash.restore(self._upkeep(), trash, only)
 
     def _with_its_turn(self, trash: Trash, checkpoint: CheckpointId) -> list[CheckpointId]:
         """Returns a checkpoint and what else of its turn is in the trash.
@@ -170,7 +169,7 @@ class Space(Bisects):
 
     def trash(self) -> list[Trash]:
         """Returns what was dropped and can be brought back, the oldest first."""
-        from takeback.store.expiry import all_trash
+        from takeback.store.history import all_trash
 
         return all_trash(self._context.store)
 
@@ -184,7 +183,7 @@ class Space(Bisects):
 
     def _upkeep(self) -> Upkeep:
         context = self._context
-        return rooms.upkeep.Upkeep(
+        return rooms.prune.Upkeep(
             store=context.store,
             clock=context.clock,
             bounds=self.settings.bounds(),

@@ -12,8 +12,8 @@ from struct import Struct
 
 from takeback import durable
 from takeback.adapters import launcher
+from takeback.check.check import MENDED, OFFER, Finding
 from takeback.errors import Command
-from takeback.ops.finding import MENDED, OFFER, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
     from takeback.ops.context import LockedContext
-    from takeback.ops.request import Request
+    from takeback.rewind.plan import Request
 
 # the kinds of operation.py, which a capture need not import
 _UNDO: Final = "undo"
@@ -34,11 +34,11 @@ class Steps(Summarising):
 
     def next_undo(self) -> Step:
         """Returns the operation that undo would take back; raises Refused."""
-        return rooms.undo.next_step(self._context, _UNDO)
+        return rooms.rewind.next_step(self._context, _UNDO)
 
     def next_redo(self) -> Step:
         """Returns the operation that redo would do again; raises Refused."""
-        return rooms.undo.next_step(self._context, _REDO)
+        return rooms.rewind.next_step(self._context, _REDO)
 
     def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``undo`` would change; changes nothing."""
@@ -49,7 +49,7 @@ class Steps(Summarising):
         return self._plan_step(_REDO, overrides)
 
     def _plan_step(self, kind: StepKind, overrides: Overrides) -> Plan:
-        step = rooms.undo.next_step(self._context, kind)
+        step = rooms.rewind.next_step(self._context, kind)
         made = rooms.plan.plan(self._context, self._request_of_step(kind, step, overrides))
         if not step.operation.moves_conversation:
             return made
@@ -57,8 +57,8 @@ class Steps(Summarising):
 
     def _request_of_step(self, kind: StepKind, step: Step, overrides: Overrides) -> Request:
         goes_to = self._goes_to(step)
-        facts = rooms.undo.relevant(self._facts(goes_to))
-        request = rooms.undo.request(self._context, kind, step, goes_to)
+        facts = rooms.rewind.relevant(self._facts(goes_to))
+        request = rooms.rewind.request(self._context, kind, step, goes_to)
         return request.replace(overrides=overrides, facts=facts)
 
     def _goes_to(self, step: Step) -> Checkpoint:
@@ -100,7 +100,7 @@ class Steps(Summarising):
         with self._context.locked() as locked:  # from the decision until it is done
             self._recover_instead_of(locked, kind)
             with self._taken_in(locked) as captured:
-                step = rooms.undo.next_step(locked, kind)
+                step = rooms.rewind.next_step(locked, kind)
                 request = self._request_of_step(kind, step, overrides)
             outcome = rooms.rewind.rewind(locked, captured, request, shown=shown)
         return self._with_session(outcome, step.operation)
@@ -116,14 +116,14 @@ class Steps(Summarising):
             newest = self._ask(lambda ledger: rooms.names.newest_of(ledger, session))
         if newest is None:
             return outcome.replace(resume=self._fresh_start(operation))
-        resume = rooms.child.resume_of(self._context, newest, adapter_of(newest.agent or ""))
+        resume = rooms.fork.resume_of(self._context, newest, adapter_of(newest.agent or ""))
         moved = outcome.replace(session=wanted, resume=resume)
         return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)
 
     def _current(self, operation: Move, before: Move | None = None) -> SessionId | None:
         """Returns the session that the conversation of an operation is at, or was at before one."""
         return self._ask(
-            lambda ledger: rooms.whereabouts.current_session(
+            lambda ledger: rooms.refuse.current_session(
                 self._context, ledger, operation.session, before=before
             )
         )
@@ -138,4 +138,4 @@ class Steps(Summarising):
             return None
         adapter = adapter_of(target.agent or "")
         where = target.directory or os.fsdecode(self.root)
-        return rooms.child.resume_line(self._context, target, adapter.start(where))
+        return rooms.fork.resume_line(self._context, target, adapter.start(where))

@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.fork.summary import Division, SummarisedAgent, Summariser
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.plan import Outcome, Plan
     from takeback.model.summary import SummaryWay
-    from takeback.ops.summariser import Summariser
-    from takeback.ops.summary import Division, SummarisedAgent
 
     Maker = Callable[[str], str]
 
@@ -102,13 +101,13 @@ class Summarising(Forks):
                     )
                 summaries = rooms.summary.summaries_of(known, newest.agent or "")
                 now = self._context.clock.now()
-                wanted = rooms.cut.CutRequest(
+                wanted = rooms.fork.CutRequest(
                     newest,
                     newest=newest,
                     title=f"\u21b6 summarised {was.way.replace('-', ' ')} {self._about(target)}",
                     history=rooms.summary.put_together(division, summaries, summary, now),
                 )
-                cut = rooms.cut.plan_cut(locked, known.adapter, wanted)
+                cut = rooms.fork.plan_cut(locked, known.adapter, wanted)
                 request = self._request_of_fork(newest, files=False)
             request = request.replace(kind=SUMMARISE, cut=cut)
             outcome = rooms.rewind.rewind(locked, captured, request)
@@ -124,7 +123,7 @@ class Summarising(Forks):
         self, checkpoint: CheckpointLike, session: str | None
     ) -> tuple[Checkpoint, Checkpoint]:
         """Returns the place, and the newest one of its conversation; raises Refused."""
-        from takeback.ops import messages
+        from takeback.timeline import conversation
 
         if not self._context.policy.conversation:
             raise Refused("conversations are not kept (conversation = off)", hint="")
@@ -137,7 +136,7 @@ class Summarising(Forks):
                 end = self.find("@", session=meant)
         newest = self._newest_conversation(end)
         if newest is None:
-            newest = self._ask(lambda ledger: messages.last_told(ledger, end))
+            newest = self._ask(lambda ledger: conversation.last_told(ledger, end))
         if newest is None or newest.agent is None:
             raise Refused(
                 f"checkpoint {target.id} has no conversation",
@@ -149,17 +148,17 @@ class Summarising(Forks):
         self, known: SummarisedAgent, newest: Checkpoint, by: Maker | None, text: str | None
     ) -> Summariser:
         if text is not None:
-            return rooms.summariser.Summariser("your own text", lambda _: text)
+            return rooms.summary.Summariser("your own text", lambda _: text)
         if by is not None:
-            return rooms.summariser.Summariser("the function that was given", by)
+            return rooms.summary.Summariser("the function that was given", by)
         # Read now: who is told to set it, in the picker or on the page, asks again at once.
         settings = config.for_workspace(self._context.environ, self.store_directory)
         settings.require_whole()
         command = tuple(settings["summariser"])
         if command:
-            return rooms.summariser.by_command(self._context, command)
+            return rooms.summary.by_command(self._context, command)
         summaries = rooms.summary.summaries_of(known, newest.agent or "")
-        return rooms.summariser.by_agent(self._context, newest.agent or "", summaries.headless)
+        return rooms.summary.by_agent(self._context, newest.agent or "", summaries.headless)
 
 
 def _known(newest: Checkpoint) -> SummarisedAgent:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
-    from takeback.model.picking import Pick
+    from takeback.model.merge import Pick
     from takeback.model.plan import Plan
 
 

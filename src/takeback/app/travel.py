@@ -8,33 +8,30 @@ from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
 from takeback.app.merging import Merging
 from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, WhichSession
-from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.naming import NEWEST
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.turn import PROMPT
+from takeback.rewind.plan import KEEP_NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.fork.fork import Choices, Cut
     from takeback.gate.living import Living
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Preview
-    from takeback.model.keeping import Keeping
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.capture import Captured
-    from takeback.ops.child import Cut
-    from takeback.ops.choices import Choices
     from takeback.ops.context import LockedContext
-    from takeback.ops.facts import Facts
     from takeback.ops.index import Steady
-    from takeback.ops.recover import Recovered
-    from takeback.ops.request import Request
     from takeback.ops.running import RunningTurn
-    from takeback.ops.scope import Scope
+    from takeback.rewind.plan import Keeping, Request, Scope
+    from takeback.rewind.refuse import Facts
+    from takeback.rewind.rewind import Recovered
 
     Asked = Callable[[Captured], Request]
     """Makes a request from the files as they are."""
@@ -52,7 +49,7 @@ class Travel(Merging):
             return self._recover(locked)
 
     def _recover(self, locked: LockedContext) -> Recovered | None:
-        return rooms.recover.recover(locked, self._by_id)
+        return rooms.rewind.recover(locked, self._by_id)
 
     def _recover_and_say(self, locked: LockedContext) -> Recovered | None:
         done = self._recover(locked)
@@ -95,7 +92,7 @@ class Travel(Merging):
 
         now = self._context.clock.now()
         is_time = isinstance(name, str) and rooms.names.parse_time(name.strip(), now) is not None
-        if isinstance(name, str) and rooms.operation_log.is_state_name(name):
+        if isinstance(name, str) and rooms.operations.is_state_name(name):
             return FILES  # a state of the files, whatever the conversation was
         if tuple(paths) or ignored or is_time or target.agent is None:
             return FILES
@@ -118,14 +115,14 @@ class Travel(Merging):
     def choices(self, checkpoint: CheckpointLike) -> Choices:
         """Returns what can be done at a checkpoint, and why the rest cannot, in words."""
         target = self.find(checkpoint)
-        found = rooms.choices.choices(
+        found = rooms.fork.choices(
             self._context,
             adapter_of(target.agent or ""),
             target,
             session=self._ask(lambda ledger: rooms.names.session_named(ledger, target.session)),
             newest=self._newest_conversation(target),
         )
-        turn = self._ask(lambda ledger: rooms.turn_names.turn_at(ledger, target))
+        turn = self._ask(lambda ledger: rooms.names.turn_at(ledger, target))
         return found.replace(turn=turn)
 
     def plan(
@@ -153,8 +150,8 @@ class Travel(Merging):
 
     def _request(self, target: Checkpoint, scope: Scope) -> Request:
         """Returns the request to go to a checkpoint, with what is known about the time since."""
-        goal = rooms.destination.goal_of(self._context.store, target, self._about(target))
-        return rooms.request.Request(goal, scope, facts=self._facts(target))
+        goal = rooms.prepare.goal_of(self._context.store, target, self._about(target))
+        return rooms.plan.Request(goal, scope, facts=self._facts(target))
 
     def _announced(self, made: Plan) -> Plan:
         """Returns a plan as it is shown here: without the lines that are not for who looks."""
@@ -176,7 +173,7 @@ class Travel(Merging):
     def preview(self, checkpoint: CheckpointLike) -> Preview:
         """Returns what going to a checkpoint would do to the files now; changes nothing."""
         request = self._request(self.find_kept(checkpoint), self._scope((), False))
-        return rooms.preview.preview(self._context, request)
+        return rooms.plan.preview(self._context, request)
 
     def rewind(
         self,
@@ -272,7 +269,7 @@ class Travel(Merging):
         self, outcome: Outcome, agent: str, native: str, directory: str
     ) -> Outcome:
         """Says in the outcome why the agent did not import the session, if it did not."""
-        failure = rooms.parcels.deliver(self._context, adapter_of(agent), native, directory)
+        failure = rooms.session_file.deliver(self._context, adapter_of(agent), native, directory)
         if failure is None:
             return outcome
         return outcome.replace(conversation_error=failure, session=None, resume=None)
@@ -298,14 +295,14 @@ class Travel(Merging):
 
     def _cut(self, locked: LockedContext, target: Checkpoint, worktree: str | None = None) -> Cut:
         unused = self._ask(lambda ledger: rooms.names.unused_children(ledger, target))
-        wanted = rooms.cut.CutRequest(
+        wanted = rooms.fork.CutRequest(
             target,
             newest=self._newest_conversation(target),
             title=f"\u21b6 {self._about(target)}",
             unused=tuple(unused) if worktree is None else (),
             worktree=worktree,
         )
-        return rooms.cut.plan_cut(locked, adapter_of(target.agent or ""), wanted)
+        return rooms.fork.plan_cut(locked, adapter_of(target.agent or ""), wanted)
 
     def _about(self, target: Checkpoint) -> str:
         """Says in words where a checkpoint is, fit to be shown anywhere."""
@@ -316,7 +313,7 @@ class Travel(Merging):
     def _facts(self, target: Checkpoint) -> Facts:
         inside, left = self._turn_around(), self.left_running()
         return self._ask(
-            lambda ledger: rooms.facts.facts(
+            lambda ledger: rooms.refuse.facts(
                 self._context, ledger, target, inside=inside, is_over=turn_is_over, left=left
             )
         )

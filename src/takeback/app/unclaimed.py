@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from takeback.model.earlier import Earlier
     from takeback.model.plan import Plan
     from takeback.ops.context import LockedContext
-    from takeback.ops.recover import Recovered
     from takeback.ports import Clock, Reporter
+    from takeback.rewind.rewind import Recovered
 
 
 class Unclaimed(Engine):

@@ -38,19 +38,19 @@ if TYPE_CHECKING:
     from takeback.model.timeline import Candidate, Turn
     from takeback.ops.checkpoint import Made
     from takeback.ops.context import LockedContext
-    from takeback.ops.conversation_pages import ConversationPages
     from takeback.ops.index import Index, Steady
     from takeback.ops.lagging import BringUp, LaggingIndex
     from takeback.ops.left_running import LeftRunning
-    from takeback.ops.names import Meaning
     from takeback.ops.running import RunningTurn
-    from takeback.ops.scope import Scope
-    from takeback.ops.timeline import Shown, TimelineEntry
-    from takeback.ops.whose import Meant
     from takeback.ports import Clock, Reporter
     from takeback.programs import FoundProgram
+    from takeback.rewind.plan import Scope
     from takeback.store.location import StoreLocation
     from takeback.store.store import Store
+    from takeback.timeline.conversation import ConversationPages
+    from takeback.timeline.names import Meaning
+    from takeback.timeline.sessions import Meant
+    from takeback.timeline.timeline import Shown, TimelineEntry
 
     Known: TypeAlias = (
         "Checkpoint | Turn | Made | Shown | TimelineEntry | AgentTurn | AsyncAgentTurn"
@@ -344,9 +344,9 @@ class OpenWorkspace:
         if not isinstance(name, str):
             return name
         now, store = self._context.clock.now(), self._context.store
-        if rooms.green.is_green_name(name):
+        if rooms.bisect.is_green_name(name):
             return self._ask(
-                lambda ledger: rooms.green.find_green(
+                lambda ledger: rooms.bisect.find_green(
                     store, ledger, name, meant=self._meaning(ledger, session)
                 )
             )
@@ -363,7 +363,7 @@ class OpenWorkspace:
     def find_kept(self, name: CheckpointLike) -> Checkpoint:
         """Returns the checkpoint that a name means, with its files; raises Expired, too."""
         found = self.find(name)
-        return self._ask(lambda ledger: rooms.kept.as_it_is(self._context, ledger, found))
+        return self._ask(lambda ledger: rooms.trash.as_it_is(self._context, ledger, found))
 
     def session_meant(self, session: str | None = None) -> SessionId | None:
         """Returns the session that a name means, or the one meant without a name.
@@ -390,13 +390,13 @@ class OpenWorkspace:
                 return ()
             return rooms.running.running_turns(context, ledger, turn_is_over)
 
-        around = rooms.whose.Around(
+        around = rooms.sessions.Around(
             context.clock.now(),
-            lambda: rooms.here.current_place(context, ledger),
+            lambda: rooms.sessions.current_place(context, ledger),
             running,
             self._callers(),
         )
-        return rooms.whose.meant(ledger, session, around)
+        return rooms.sessions.meant(ledger, session, around)
 
     def taken(self, *names: object, session: str | None = None) -> Candidate | None:
         """Returns the session that is taken for one of some names because none is named.
@@ -436,7 +436,7 @@ class OpenWorkspace:
         return journal.exists(self._context.store)
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool, *, files: bool = True) -> Scope:
-        return rooms.scope.Scope(self._paths(paths), ignored=ignored, files=files)
+        return rooms.plan.Scope(self._paths(paths), ignored=ignored, files=files)
 
     def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
         return tuple(self.path(path) for path in paths)

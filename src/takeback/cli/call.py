@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from takeback.gate.asker import Who
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.timeline import Candidate
-    from takeback.ops.turn_names import NamedTurn
+    from takeback.timeline.names import NamedTurn
 
 _PERSON = "person"
 """What somebody types who is taken for a model."""

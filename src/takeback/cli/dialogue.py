@@ -200,7 +200,7 @@ class Dialogue:
     def _waived(self, plan: Plan) -> bool:
         """Asks about each refusal separately; raises Refused if one cannot be waived."""
         if not refusals.can_be_answered(plan):
-            from takeback.ops.rewind import refused
+            from takeback.rewind.rewind import refused
 
             raise refused(plan)
         self._output.aside([refusals.questions_first(plan)])

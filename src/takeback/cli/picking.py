@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from takeback.app.engine import Engine
+    from takeback.merge.picking import Offer
     from takeback.model.change import Change
+    from takeback.model.merge import OtherLines, Pick, ShownHunk, TextChange
     from takeback.model.operation import OperationKind
-    from takeback.model.picking import OtherLines, Pick, ShownHunk, TextChange
     from takeback.model.plan import Plan
     from takeback.model.snapshot import Entry
-    from takeback.ops.picking import Offer
     from takeback.words.paint import Paint
 
     Say = Callable[[Iterable[str]], None]

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from takeback.app.actions import ActionName
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
-    from takeback.model.keeping import Kept
+    from takeback.fork.fork import Choices
     from takeback.model.plan import Outcome, Plan
-    from takeback.ops.choices import Choices
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.rewind.plan import Kept
+    from takeback.timeline.timeline import TimelineEntry
 
 _PAGE = 20
 _NUMBER = "%4d  "

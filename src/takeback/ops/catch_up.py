@@ -347,7 +347,7 @@ def _forget_reached(store: Store, ledger: Ledger) -> None:
     missing = missing_refs(ledger)
     if not missing:
         return
-    from takeback.store.expiry import all_trash  # nearly never
+    from takeback.store.history import all_trash  # nearly never
 
     refs = store.refs.list(EVERYTHING, damaged={})
     kept = [refs, *(trash.tips for trash in all_trash(store))]

@@ -7,7 +7,7 @@ from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.closing import close_gone
-from takeback.ops.due import keep_house
+from takeback.retention.sweep import keep_house
 from takeback.store import pending
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def checkpoint(
     """
     with context.locked() as locked:
         if label is not None:
-            from takeback.ops.label import check_free
+            from takeback.timeline.names import check_free
 
             check_free(locked, label)
         captured = capture(locked, allow_large=allow_large)
@@ -54,7 +54,7 @@ def checkpoint(
         drafted = draft(context, kind=MANUAL, session=session or WORKSPACE_SESSION)
         made = record(locked, captured, drafted.replace(prompt=prompt, asked_by=asked_by))
         if label is not None:
-            from takeback.ops.label import put_label
+            from takeback.timeline.names import put_label
 
             made = put_label(locked, made, label, by=label_by)
     keep_house(context)

@@ -10,8 +10,8 @@ import os
 
 from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.address import label_words
-from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
+from takeback.model.operation import UNDO
 from takeback.ops.context import SilentReporter
 from takeback.ops.failures import Translated
 from takeback.ops.index import Index

@@ -2,7 +2,7 @@
 
 It waits there for the ``grace_days`` of its own settings, as what a prune drops does in a store.
 Sweeps empty both: what is over its grace, and the oldest first where all stores of the user are
-larger together than ``max_total_bytes`` (ops/sweeping.py).
+larger together than ``max_total_bytes`` (retention/sweep.py).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from takeback.ops.earlier import look
 from takeback.ops.failures import Translated
 from takeback.ops.open import LockedStore, Making
 from takeback.store import log, succession
-from takeback.store.disk import size_on_disk
 from takeback.store.forgotten import all_forgotten, clear, give_up, put_away, put_back
 from takeback.store.lock import Lock
+from takeback.store.repack import size_on_disk
 from takeback.store.store import Store
 
 TYPE_CHECKING = False

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 
 from takeback import durable
+from takeback.check.check import BROKEN, OK, Finding
 from takeback.config import edits, settings_file
 from takeback.errors import Command
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
-from takeback.ops.finding import BROKEN, OK, Finding
 from takeback.paths import config_file, home_named
 from takeback.store.location import workspace_around
 

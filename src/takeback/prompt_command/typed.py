@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from takeback.errors import UsageError
-from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING
 from takeback.model.merge import choice_named
 from takeback.model.operation import SCOPES
 from takeback.model.value import Value
+from takeback.rewind.plan import ALL_OTHERS, EDITS, NOTHING
 from takeback.words import waivers
 from takeback.words.conflicts import OPTION
 
@@ -14,10 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from takeback.model.keeping import Kept
     from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
     from takeback.model.policy import Overrides
+    from takeback.rewind.plan import Kept
 
 YES = "yes"
 WAYS: dict[Kept, str] = {EDITS: "keep-edits", ALL_OTHERS: "mine"}

@@ -7,7 +7,6 @@ import os
 from takeback.app import proposal as proposals
 from takeback.app.ticks import TickedHunks, only_ticked
 from takeback.errors import Refused, UsageError
-from takeback.model.keeping import KEPT, NOTHING, Keeping, keeping_of, kept_named
 from takeback.model.merge import CHOICES, ConflictChoices, choice_named
 from takeback.model.operation import (
     BOTH,
@@ -24,6 +23,7 @@ from takeback.model.operation import (
 )
 from takeback.model.schemas import NAME, PATH, fields, strings
 from takeback.model.summary import FROM, SUMMARY_WAYS, summary_way
+from takeback.rewind.plan import KEPT, NOTHING, Keeping, keeping_of, kept_named
 from takeback.words import reviews, waivers
 
 TYPE_CHECKING = False

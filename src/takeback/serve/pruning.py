@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.engine import Engine
-    from takeback.ops.prune import Prune, Pruning
-    from takeback.ops.sweeping import Together
+    from takeback.retention.prune import Prune, Pruning
+    from takeback.retention.sweep import Together
 
     Document = dict[str, Any]
 

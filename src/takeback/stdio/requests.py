@@ -6,11 +6,11 @@ from base64 import b64decode
 
 from takeback.errors import UsageError
 from takeback.model import json_text
-from takeback.model.keeping import NOTHING, Keeping, kept_named
 from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices, choice_named
 from takeback.model.operation import scope_named
 from takeback.model.path_text import to_bytes
 from takeback.model.policy import NO_OVERRIDES
+from takeback.rewind.plan import NOTHING, Keeping, kept_named
 from takeback.words import waivers
 
 TYPE_CHECKING = False

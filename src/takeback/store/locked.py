@@ -118,10 +118,10 @@ class Locking:
 
     def _finish_purge(self) -> None:
         """Finishes a purge that was interrupted: nothing may be added to what is about to go."""
-        from takeback.store import purge
+        from takeback.store import redaction
 
         try:
-            purge.finish(self._locked)
+            redaction.finish(self._locked)
         except OSError as error:
             self._store.lock.release()
             raise WriteFailed.of("finishing an interrupted purge", error) from error

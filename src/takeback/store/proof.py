@@ -9,15 +9,14 @@ from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 from takeback.store.checkpoints import conversation_tree
 from takeback.store.conversation import pieces_of
-from takeback.store.kept_files import OBJECTS, SEARCHED_AT_HOME
-from takeback.store.quotes import Quotes
-from takeback.store.traces import all_records
+from takeback.store.redaction import OBJECTS, SEARCHED_AT_HOME, all_records
+from takeback.store.tombstones import Quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from takeback.model.needles import Needles
+    from takeback.model.secret import Needles
     from takeback.store.store import Store
 
 _PIECE = 1 << 20

@@ -224,7 +224,7 @@ class Store:
     def keep_house(self) -> None:
         """Starts combining packs, in a process that outlives this one, if it is due."""
         if self.has_many_packs:
-            from takeback.store.maintenance import start_detached
+            from takeback.store.repack import start_detached
 
             start_detached(self)
 

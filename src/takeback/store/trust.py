@@ -278,7 +278,7 @@ class Trust:
 
     def _reads(self, locked: Locked, pack: str, signature: Signature) -> bool:
         """Reads a pack whole and keeps the answer; False if it was relied on and is damaged."""
-        from takeback.store.checksum import reads_whole
+        from takeback.store.repack import reads_whole
 
         whole = pack not in self._blamed and reads_whole(self._pack_dir, pack)
         was_relied_on = self._state(pack) == UNREAD

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.app.ticks import Ticked
     from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.fork.fork import Choices
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
-    from takeback.ops.choices import Choices
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.picker import PickerApp
 
     T = TypeVar("T")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.operation import StepKind
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.detail.view import DetailView
     from takeback.tui.flow import Flow
     from takeback.tui.picker import PickerApp

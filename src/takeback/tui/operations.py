@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from takeback.ops.operation_log import Logged
+    from takeback.timeline.operations import Logged
 
 _PLAIN = Paint(on=False)
 

@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
-from takeback.model.keeping import ALL_OTHERS, EDITS
+from takeback.rewind.plan import ALL_OTHERS, EDITS
 from takeback.tui.body import PAINT, Body
 from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
 from takeback.words import choices as words
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from takeback.app.proposal import Proposal
-    from takeback.model.keeping import Kept
     from takeback.model.plan import Plan
     from takeback.model.policy import Waiver
+    from takeback.rewind.plan import Kept
     from takeback.words.refusals import Question
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from takeback.app.disputes import Disputes
-from takeback.model.keeping import EDITS
+from takeback.rewind.plan import EDITS
 from takeback.visible import editable, shown
 from takeback.words import conflicts, documents, plans, refusals, render
 from takeback.words.listing import entry_words
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from takeback.model.change import Change
     from takeback.model.operation import Move
     from takeback.model.plan import Outcome, Plan, Refusal
-    from takeback.ops.status import Status
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.look import Status
+    from takeback.timeline.timeline import TimelineEntry
 
     Document = dict[str, Any]
 

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from takeback.model.bisection import Judged
+    from takeback.bisect.bisect import Bisected, Judged, Place, Run
     from takeback.model.change import CountedChange
-    from takeback.ops.bisect import Bisected, Place, Run
     from takeback.words.paint import Paint
 
 _FILES = 20

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from takeback.blame import BY_HAND, BY_OPERATION, BY_TURN, FIRST, UNSEEN
 from takeback.model.ages import age
 from takeback.model.timeline import UNKNOWN
-from takeback.ops.blame import BY_HAND, BY_OPERATION, BY_TURN, FIRST, UNSEEN
 from takeback.visible import shown
 from takeback.words.cells import cut, filled, width
 from takeback.words.documents import file_fields
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from takeback.ops.blame import Author, Blame
+    from takeback.blame import Author, Blame
     from takeback.words.documents import Document
     from takeback.words.paint import Paint
 

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from takeback.merge.revert import BranchEnd, Branches
     from takeback.model.change import CountedChange
-    from takeback.ops.branches import BranchEnd, Branches
     from takeback.words.documents import Document
     from takeback.words.paint import Paint
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from takeback.errors import TakebackError
     from takeback.model.comparison import FileDiff, Preview, Side
     from takeback.model.timeline import OwnedChange
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import TimelineEntry
 
 SIGNS = {ADDED: "+", DELETED: "-", MODIFIED: "~", MODE: "m", TYPE: "t"}
 LEFT_ALONE_SIGN = "="

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from takeback.errors import Bug, RecoveredInstead, Refused, TakebackError
 from takeback.model.address import label_words
-from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.operation import (
     APPLY,
     CONVERSATION,
@@ -19,6 +18,7 @@ from takeback.model.operation import (
     SUMMARISE,
     UNDO,
 )
+from takeback.rewind.plan import ALL_OTHERS, EDITS
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.keeping import Kept
     from takeback.model.operation import Move, OperationKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
-    from takeback.ops.recover import Recovered
+    from takeback.rewind.plan import Kept
+    from takeback.rewind.rewind import Recovered
     from takeback.words.paint import Paint
 
 NEW_PLAN = "The files changed meanwhile; this is the new plan."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
-    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.timeline.timeline import Shown, TimelineEntry
 
 _REASONS = {
     coverage.IGNORED: "ignored by git",

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from takeback.model.summary import Sending
     from takeback.model.timeline import Candidate, OwnedChange, Turn
     from takeback.ops.checkpoint import Made
-    from takeback.ops.operation_log import Logged
-    from takeback.ops.search import Found
-    from takeback.ops.sessions import Node, SessionEntry
-    from takeback.ops.timeline import Shown, TimelineEntry
     from takeback.ops.workspaces import KnownWorkspace
+    from takeback.timeline.look import Found
+    from takeback.timeline.operations import Logged
+    from takeback.timeline.sessions import Node, SessionEntry
+    from takeback.timeline.timeline import Shown, TimelineEntry
 
     Document = dict[str, Any]
 

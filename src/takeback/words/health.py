@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.ops.finding import BROKEN, OK
+from takeback.check.check import BROKEN, OK
 from takeback.visible import shown
 from takeback.words.documents import path_list
 from takeback.words.errors import command_line
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from takeback.ops.finding import Finding
-    from takeback.ops.verify import Verified
-    from takeback.ops.walk import Problem
+    from takeback.check.check import Finding, Verified
+    from takeback.check.walk import Problem
     from takeback.words.paint import Paint
 
     Document = dict[str, Any]

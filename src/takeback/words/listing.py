@@ -14,7 +14,7 @@ from takeback.model.short_ids import short_ids
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.model.turn import STEER
 from takeback.model.value import Value
-from takeback.ops.here import BEFORE
+from takeback.timeline.sessions import BEFORE
 from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.cells import MORE, cut, filled, width
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.timeline import OwnedChange
-    from takeback.ops.here import Side
-    from takeback.ops.timeline import Listing, TimelineEntry
+    from takeback.timeline.sessions import Side
+    from takeback.timeline.timeline import Listing, TimelineEntry
     from takeback.words.paint import Paint
 
     Piece = tuple[str, str]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.ops.operation_log import Logged
+    from takeback.timeline.operations import Logged
     from takeback.words.paint import Paint
 
 WHERE_TO = "To before which operation (Enter, b), or after which (a)?"

@@ -11,11 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from takeback.merge.picking import Offer
     from takeback.model.change import Change
+    from takeback.model.merge import ShownHunk, TextChange
     from takeback.model.operation import OperationKind
-    from takeback.model.picking import ShownHunk, TextChange
     from takeback.model.plan import Plan
-    from takeback.ops.picking import Offer
     from takeback.words.paint import Paint
 
 _LINES = 40

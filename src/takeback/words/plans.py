@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from takeback.model.change import DELETED
-from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.operation import REWIND, changed_too
 from takeback.model.sensitive import is_sensitive
+from takeback.rewind.plan import ALL_OTHERS, EDITS
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from takeback.config import Settings
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.ops.prune import Pruning
-    from takeback.ops.restore import Restored
-    from takeback.ops.sweeping import Together, Used
-    from takeback.store.expiry import Trash
+    from takeback.retention.prune import Pruning
+    from takeback.retention.sweep import Together, Used
+    from takeback.retention.trash import Restored
+    from takeback.store.history import Trash
     from takeback.words.documents import Document
 
 _DROPPED = {

@@ -11,8 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.ops.purge import Purging
-    from takeback.ops.purged_store import PurgedStore
+    from takeback.purge.purge import PurgedStore, Purging
     from takeback.words.documents import Document
 
 FOR_GOOD = "It cannot be undone, and no later capture brings it back."

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from takeback.model.session import Resume
     from takeback.model.summary import Sending
     from takeback.model.timeline import OwnedChange, Turn
-    from takeback.ops.timeline import Shown
+    from takeback.timeline.timeline import Shown
     from takeback.words.paint import Paint
     from takeback.words.waivers import Ways
 

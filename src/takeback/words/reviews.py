@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.change import Change
-    from takeback.model.picking import ShownHunk, TextChange
+    from takeback.model.merge import ShownHunk, TextChange
     from takeback.model.review import ReviewedChange
 
     Document = dict[str, Any]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from takeback.model.row import Spot, TimelineRow
     from takeback.model.timeline import Session
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import TimelineEntry
 
 COMPLETE, INCOMPLETE = "✓", "!"
 """The badge of a checkpoint; an incomplete one has the word, too."""

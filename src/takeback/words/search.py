@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.model.timeline import Session
-    from takeback.ops.search import Found
+    from takeback.timeline.look import Found
     from takeback.words.paint import Paint
 
 _WIDEST = 24

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from takeback.model.timeline import Candidate, Session, Turn
-    from takeback.ops.sessions import Node, SessionEntry
+    from takeback.timeline.sessions import Node, SessionEntry
     from takeback.words.paint import Paint
 
 _FILES = 3

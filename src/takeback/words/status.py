@@ -15,11 +15,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.ops.finding import Finding
+    from takeback.check.check import Finding
     from takeback.ops.sensitive import SensitiveFiles
-    from takeback.ops.standing import Dirty, Standing
-    from takeback.ops.status import Status
     from takeback.store.failures import Failure
+    from takeback.timeline.look import Status
+    from takeback.timeline.sessions import Dirty, Standing
     from takeback.words.paint import Paint
 
 _SHOWN = 5

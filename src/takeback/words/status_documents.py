@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState
     from takeback.model.earlier import Earlier
-    from takeback.ops.standing import Dirty, Standing
-    from takeback.ops.status import Status
+    from takeback.timeline.look import Status
+    from takeback.timeline.sessions import Dirty, Standing
 
     Document = dict[str, Any]
 

@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from takeback.app.asking import Asking
     from takeback.app.connect import AgentState
     from takeback.app.workspace import CheckpointLike
+    from takeback.bisect.bisect import Bisected
+    from takeback.blame import Blame
+    from takeback.merge.revert import Branches
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.message import MessagePage
     from takeback.model.operation import Operation
-    from takeback.ops.bisect import Bisected
-    from takeback.ops.blame import Blame
-    from takeback.ops.branches import Branches
-    from takeback.ops.search import Found
-    from takeback.ops.sessions import Node, SessionEntry
-    from takeback.ops.status import Status
-    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.timeline.look import Found, Status
+    from takeback.timeline.sessions import Node, SessionEntry
+    from takeback.timeline.timeline import Shown, TimelineEntry
 
     Paths = Iterable[str | bytes]
 

@@ -6,9 +6,9 @@ Made by scripts/async_api.py of ``app/public/moving.py``: change that, and run `
 from __future__ import annotations
 
 from takeback.app.given import checked
-from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.policy import NO_OVERRIDES
+from takeback.rewind.plan import KEEP_NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from takeback.app.reverts import TurnLike, Turns
     from takeback.app.summaries import Maker
     from takeback.app.workspace import CheckpointLike
-    from takeback.model.keeping import Keeping
+    from takeback.merge.revert import CarriedTurn
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.model.summary import SummaryWay
-    from takeback.ops.carry import CarriedTurn
-    from takeback.ops.recover import Recovered
+    from takeback.rewind.plan import Keeping
+    from takeback.rewind.rewind import Recovered
 
     Paths = Iterable[str | bytes]
 

@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 
     from takeback.app.asking import Asking
     from takeback.app.workspace import CheckpointLike
-    from takeback.ops.finding import Finding
+    from takeback.check.check import Finding, Verified
     from takeback.ops.forget import Discarded
-    from takeback.ops.prune import Prune, Pruning
-    from takeback.ops.purge import Purge, Purging
-    from takeback.ops.restore import Restored
-    from takeback.ops.verify import Verified
     from takeback.ops.workspaces import KnownWorkspace
-    from takeback.store.expiry import Trash
+    from takeback.purge.purge import Purge, Purging
+    from takeback.retention.prune import Prune, Pruning
+    from takeback.retention.trash import Restored
+    from takeback.store.history import Trash
 
 
 @checked

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.cli.call import Call
-    from takeback.ops.timeline import Listing
+    from takeback.timeline.timeline import Listing
 
 NEWEST = 30
 """How many entries a person is shown by default."""

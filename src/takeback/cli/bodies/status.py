@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from takeback.app.connect import AgentState
     from takeback.cli.call import Call
     from takeback.model.earlier import Earlier
-    from takeback.ops.status import Status
+    from takeback.timeline.look import Status
 
 
 def status(call: Call, *, seen: bool = False) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
     from takeback.app.engine import Engine
-    from takeback.ops.bisect import Bisected, Bisection, Run
+    from takeback.bisect.bisect import Bisected, Bisection, Run
 
     class Options(TypedDict):
         """The options of the command."""

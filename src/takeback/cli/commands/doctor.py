@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
+from takeback.check.check import BROKEN, OK
+from takeback.check.doctor import offers
 from takeback.cli.call import Call
 from takeback.cli.options import name_text, verb
 from takeback.errors import NotAWorkspace
-from takeback.ops.doctor import offers
-from takeback.ops.finding import BROKEN, OK
 from takeback.words import health
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.ops.finding import Finding
+    from takeback.check.check import Finding
 
 
 @verb("doctor")

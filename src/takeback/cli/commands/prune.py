@@ -11,14 +11,14 @@ from takeback.cli.dialogue import DECLINED
 from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.cli.terminal import agrees
 from takeback.errors import Option, PartlyDone, Refused, UsageError
-from takeback.ops.prune import refused
+from takeback.retention.prune import refused
 from takeback.words import documents, pruning
 from takeback.words.text import NOTHING_CHANGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
-    from takeback.ops.prune import Prune
+    from takeback.retention.prune import Prune
 
 
 @verb("prune", shows=("--yes", "--dry-run"))

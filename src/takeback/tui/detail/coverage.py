@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from takeback.errors import TakebackError
-    from takeback.ops.timeline import Shown
+    from takeback.timeline.timeline import Shown
 
 
 class CoverageView(Words):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from takeback.model.comparison import Preview
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.detail.ticks import Ticks
 
 _BAR = 5

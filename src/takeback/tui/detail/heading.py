@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.model.comparison import Preview
-    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.timeline.timeline import Shown, TimelineEntry
 
 
 class Heading(Words, can_focus=False):

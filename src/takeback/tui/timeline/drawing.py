@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from takeback.model.row import Spot, TimelineRow
-    from takeback.ops.here import Place
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.sessions import Place
+    from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.timeline.rows import Row
 
     Piece = tuple[str, str]

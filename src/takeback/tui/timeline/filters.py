@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from takeback.ops.browse import Browsed
+    from takeback.timeline.timeline import Browsed
 
 
 class FilterScreen(ModalScreen[Filter | None]):

@@ -6,8 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from takeback.ops.browse import Browsed
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import Browsed, TimelineEntry
 
 _KEPT = 2_000
 """How many entries are remembered: more than anybody scrolls through in a minute."""

@@ -10,8 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from takeback.ops.browse import Browsed
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import Browsed, TimelineEntry
     from takeback.tui.timeline.drawing import Piece
     from takeback.tui.timeline.rows import Rows
 

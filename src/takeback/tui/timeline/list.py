@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from takeback.model.row import TimelineRow
-    from takeback.ops.browse import Browsed
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import Browsed, TimelineEntry
 
 
 class TimelineList(ScrollView, can_focus=True):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from takeback.model.row import TimelineRow
-    from takeback.ops.browse import Browsed
+    from takeback.timeline.timeline import Browsed
 
 AGENT, SESSION, LABEL, FILE = "agent", "session", "label", "file"
 

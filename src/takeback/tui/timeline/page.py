@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from takeback.app.engine import Engine
-    from takeback.ops.browse import Browsed
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import Browsed, TimelineEntry
     from takeback.tui.timeline.rows import Rows
 
 _FIRST = 100

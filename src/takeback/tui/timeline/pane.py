@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.row import TimelineRow
-    from takeback.ops.browse import Browsed
-    from takeback.ops.timeline import TimelineEntry
+    from takeback.timeline.timeline import Browsed, TimelineEntry
     from takeback.tui.timeline.narrowing import Filter
     from takeback.tui.timeline.page import Page
     from takeback.tui.timeline.rows import Rows

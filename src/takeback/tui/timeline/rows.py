@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from takeback.model.row import Spot, TimelineRow
-    from takeback.ops.browse import Browsed
+    from takeback.timeline.timeline import Browsed
 
 TURN, GONE, HERE, PLACE, STEP, OUTSIDE = SIGNS = ("●", "○", "◆", "◇", "·", "┊")
 _STEER = "steer"
