@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from takeback.model.policy import Policy
+from takeback.model.coverage import Policy
 from tests.support.cli import Cli
 from tests.support.sealed import sealed_environment
 from tests.support.standby import Agent

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from takeback import Takeback
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.worktree import apply
 
 

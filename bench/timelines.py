@@ -16,12 +16,10 @@ from pathlib import Path
 from bench.repositories import cache_directory
 from takeback.app.engine import Engine
 from takeback.git.objects import BLOB
-from takeback.model.checkpoint import Checkpoint
+from takeback.model.checkpoint import DIRECTORY, FILE, Checkpoint, Entry, Origin
 from takeback.model.coverage import Coverage
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.ids import SnapshotId, new_checkpoint_id
-from takeback.model.session import Origin
-from takeback.model.snapshot import DIRECTORY, FILE, Entry
 from takeback.model.turn import IDLE, PROMPT, RUNNING, TURN_END
 from takeback.store import trees
 from takeback.store.namespace import session_id, session_ref

@@ -23,9 +23,9 @@ from bench.repositories import repository, tracked_files
 from takeback import standby
 from takeback.app.recording import Recording
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import session_id
-from takeback.worktree.watches import Watches
+from takeback.store.records import newest_checkpoint
+from takeback.worktree.watch import Watches
 
 _SETTLED = 0.1
 _WATCH, _EVERYTHING, _SHADOW = "relying on the watch", "looking at every file", "shadow index"

@@ -21,11 +21,10 @@ from takeback.errors import (
     UsageError,
 )
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.operation import Operation
-from takeback.model.plan import Outcome, Plan
-from takeback.ops.checkpoint import Made
+from takeback.model.operation import Operation, Outcome, Plan
 from takeback.timeline.look import Status
 from takeback.timeline.timeline import Shown, TimelineEntry
+from takeback.turns.ends import Made
 from takeback.words.errors import command_line
 from tests.support.engine import Heard, KillAt, Killed, TestClock
 from tests.support.git import git

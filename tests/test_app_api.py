@@ -11,7 +11,7 @@ import pytest
 from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.errors import Expired, UsageError
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.rewind.plan import Keeping
 
 AT_MOST = 55

@@ -19,8 +19,8 @@ from takeback import AsyncTakeback, Takeback
 from takeback.app.async_session import AsyncAgentSession, AsyncAgentTurn
 from takeback.app.session import AgentSession, AgentTurn
 from takeback.errors import CaptureFailed, NotAWorkspace, Refused, UsageError
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, ToolCall
-from takeback.model.policy import Overrides
 from tests.support.lanes import shares
 from tests.support.processes import lock_holder
 from tests.test_app_api import plain, public

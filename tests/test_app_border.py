@@ -14,7 +14,7 @@ from takeback.app.border import guarded
 from takeback.errors import Bug, CaptureFailed, TakebackError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import AgentEvent
-from takeback.ops.receive import Delivery
+from takeback.turns.receive import Delivery
 from tests.support.faults import Faults
 from tests.support.processes import lock_holder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.model.message import MessagePage
+from takeback.model.agent import MessagePage
 from tests.support.claude_session import play_claude_turn
 
 

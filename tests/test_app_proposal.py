@@ -10,7 +10,7 @@ import pytest
 from takeback.app import proposal
 from takeback.app.engine import Engine
 from takeback.errors import Refused
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 
 
 @pytest.fixture

@@ -14,15 +14,15 @@ import pytest
 
 from takeback import durable, rooms
 from takeback.app.engine import Engine
+from takeback.context import LockedContext
 from takeback.errors import Refused, TakebackError, UsageError
+from takeback.model.coverage import Overrides
 from takeback.model.event import PROMPT, AgentEvent
 from takeback.model.operation import moves
-from takeback.model.policy import Overrides
-from takeback.ops.context import LockedContext
-from takeback.ops.open import LockedStore, Making, locate
 from takeback.paths import takeback_home
-from takeback.store import journal, pending, succession
+from takeback.store import journal, location, pending
 from takeback.store.store import Store
+from takeback.workspaces import LockedStore, Making, locate
 from tests.support.engine import Heard, KillAt, Killed, carry_out, request
 from tests.support.processes import join
 
@@ -229,7 +229,7 @@ def test_a_moved_workspace_that_another_takes_over_meanwhile_is_opened_with_its_
         LockedStore(Store.open(before, os.environ), "taking over a moved workspace") as locked,
     ):
         thread = raced.begin(moved, lambda tb: tb.find(made.id))
-        succession.take_over(locked, after)
+        location.take_over(locked, after)
     join(thread)
     assert raced.error is None
     assert raced.result == made

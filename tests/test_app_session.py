@@ -10,8 +10,8 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import NoSuchCheckpoint, Refused, UsageError
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, ToolCall
-from takeback.model.policy import Overrides
 
 
 @pytest.fixture

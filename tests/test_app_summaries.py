@@ -14,7 +14,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import BrokenOff, Refused, TakebackError, UsageError
-from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO
+from takeback.model.agent import FROM, LONGEST_SUMMARY, UP_TO
 from tests.support.cli import Cli
 from tests.support.host import Host, turns
 from tests.support.processes import wait_for
@@ -22,7 +22,7 @@ from tests.support.summariser import set_summariser
 from tests.support.trees import differences, tree_state
 
 if TYPE_CHECKING:
-    from takeback.model.summary import SummaryWay
+    from takeback.model.agent import SummaryWay
 
 SAID = "TWO was done"
 

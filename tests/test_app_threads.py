@@ -11,9 +11,9 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import UsageError, WriteFailed
+from takeback.model.agent import FROM
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, ToolCall
-from takeback.model.policy import Overrides
-from takeback.model.summary import FROM
 from tests.serve.served import until
 
 WORKERS, TURNS = 6, 4

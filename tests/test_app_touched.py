@@ -10,9 +10,9 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import Refused
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, ToolCall
-from takeback.model.plan import Plan
-from takeback.model.policy import Overrides
+from takeback.model.operation import Plan
 from takeback.words.coverage import used_lines
 from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines

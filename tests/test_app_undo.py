@@ -14,9 +14,9 @@ from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.errors import Refused
 from takeback.ledger.ledger import Ledger
+from takeback.model.coverage import Overrides
 from takeback.model.event import AgentEvent
 from takeback.model.operation import CONVERSATION
-from takeback.model.policy import Overrides
 from takeback.store.store import Store
 from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines
@@ -345,14 +345,13 @@ def test_decisions_under_the_lock_need_one_look_at_the_refs(
     tb: Engine, talk: Talk, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[bool] = []
-    look = rooms.catch_up.catch_up
+    look = rooms.follow.catch_up
 
     def counted(store: Store, ledger: Ledger, reporter: Any) -> None:
         looks.append(store.lock.held)
         look(store, ledger, reporter)
 
-    for place in ("catch_up", "index"):  # when it is opened, and later
-        monkeypatch.setattr(f"takeback.ops.{place}.catch_up", counted)
+    monkeypatch.setattr(rooms.follow, "catch_up", counted)
     for act in (
         lambda: tb.rewind("turn:2", scope="both"),
         tb.undo,

@@ -11,7 +11,7 @@ import pytest
 from takeback import Takeback, durable
 from takeback.errors import UsageError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.plan import IGNORED_STAY
+from takeback.model.operation import IGNORED_STAY
 from takeback.words import render
 from tests.support.git import git
 from tests.support.trees import git_state

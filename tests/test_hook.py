@@ -65,7 +65,7 @@ def beyond(cli: Cli, workspace: Path) -> set[str]:
         cli.ok("hook", "generic", stdin=event("prompt", turn=str(number), prompt="p"))
     told = imported(workspace, HEAR, event("prompt", turn="9", prompt="p"))
     beyond = told - imported(workspace, "pass")
-    assert "takeback.ops.receive" in beyond
+    assert "takeback.turns.receive" in beyond
     return beyond
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.context import Context
 from takeback.model.event import PROMPT, AgentEvent
 from takeback.model.ids import SessionId
-from takeback.ops.context import Context
 from takeback.ordinary import all_names
 from takeback.store import location, notes, pending
 from takeback.store.namespace import SESSIONS, session_ref

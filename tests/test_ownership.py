@@ -121,7 +121,7 @@ def test_a_hook_leaves_its_line_in_the_usual_home_even_if_that_is_the_loose_one(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a file of ours: what stands there instead is not followed and not waited for."""
-    from takeback.store.log import complain
+    from takeback.store.notes import complain
 
     monkeypatch.delenv("TAKEBACK_HOME")
     home = Path(takeback_home(os.environ))

@@ -11,7 +11,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.app.polled_reporter import PolledReporter
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.remembered import Remembered
 
 TURNS = 15

@@ -42,7 +42,7 @@ def _last_word(kind: "type[BaseException]", error: BaseException, trace: object)
     said = f"This is a bug in takeback: {kind.__name__}: {error}".replace("\n", " ")
     try:
         from takeback.app.border import bug
-        from takeback.store.log import complain
+        from takeback.store.notes import complain
 
         told = bug(error)
         said = f"{told.message}\nHint: {told.hint}"
@@ -110,7 +110,7 @@ def _handed_over(home: str, words: list[str]) -> int | None:
     try:
         return handover.hand_over(home, words)
     except handover.Lost as error:
-        from takeback.store.log import complain
+        from takeback.store.notes import complain
 
         complain(f"hook {' '.join(words)}: {error}")
         return 0

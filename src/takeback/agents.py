@@ -9,12 +9,17 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.generic import Generic
 from takeback.model import event as events
-from takeback.model.agent import Agent, EntryMatch
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import (
+    Agent,
+    Capabilities,
+    EntryMatch,
+    FileEdit,
+    Headless,
+    Message,
+    ToolUse,
+)
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.message import Message, ToolUse
-from takeback.model.session import Anchor, NewSession, Resume
-from takeback.model.summary import Headless
 
 __all__ = [
     "Agent",

@@ -13,11 +13,10 @@ from __future__ import annotations
 import os
 
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
-from takeback.git.diff import LARGEST_SHOWN
-from takeback.git.hunks import hunks_of_blobs, renames
-from takeback.ledger import paths as ledger_paths
+from takeback.git.diff import LARGEST_SHOWN, hunks_of_blobs, renames
+from takeback.ledger import lists as ledger_paths
 from takeback.ledger import sessions
-from takeback.model.change import ADDED
+from takeback.model.checkpoint import ADDED
 from takeback.model.lines import is_binary, split
 from takeback.model.operation import Move, moves
 from takeback.model.path_text import to_text
@@ -25,19 +24,18 @@ from takeback.model.timeline import INTERRUPTED, OUTSIDE, Turn
 from takeback.model.value import Value
 from takeback.rewind.refuse import last_seen, lineage_of
 from takeback.store import trees
-from takeback.store.operations import known_here
+from takeback.store.records import known_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Final, Literal
 
+    from takeback.context import Context
     from takeback.ledger.ledger import Ledger
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.checkpoint import Checkpoint, Entry
     from takeback.model.ids import Order
-    from takeback.model.snapshot import Entry
     from takeback.model.timeline import OwnedChange
-    from takeback.ops.context import Context
     from takeback.store.store import Store
 
     AuthorKind = Literal["before takeback", "a turn", "by hand", "an operation", "unseen", "nobody"]
@@ -136,7 +134,9 @@ def _names(store: Store, ledger: Ledger, path: bytes) -> Iterator[PathName]:
 
 
 def _changes(store: Store, ledger: Ledger, name: PathName) -> Iterator[PathChange]:
-    for checkpoint, change in ledger_paths.changes_of(ledger, name.path, lineage_of(store, ledger)):
+    for checkpoint, change in ledger_paths.changes_of_path(
+        ledger, name.path, lineage_of(store, ledger)
+    ):
         if name.until is not None and checkpoint.order >= name.until:
             break
         state = ledger.state_before(checkpoint)

@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 
     from takeback.app.recording import Recording
     from takeback.gate.teller import Above, Teller
-    from takeback.model.connection import Silencer
+    from takeback.model.agent import Silencer
     from takeback.model.event import AgentEvent
-    from takeback.model.plan import Outcome
-    from takeback.ops.receive import Received
+    from takeback.model.operation import Outcome
     from takeback.ports import Adapter
-    from takeback.worktree.watches import Watches
+    from takeback.turns.receive import Received
+    from takeback.worktree.watch import Watches
 
     LetGo = Callable[[AgentEvent, str], None]
 
@@ -496,7 +496,7 @@ class _Telling:
 def _received(
     tb: Recording, speaker: Speaker, adapter: Adapter, event: AgentEvent, telling: _Telling
 ) -> Received:
-    from takeback.ops.receive import Patience  # the app has it already
+    from takeback.turns.receive import Patience  # the app has it already
 
     left = _left(speaker, tb)
     # The round before may still be captured, which nobody has waited for yet; else some of the time
@@ -555,6 +555,6 @@ class _Limit:
 
 
 def _complain(agent: str, said: str, directory: str | bytes, *, once: bool = False) -> bool:
-    from takeback.store.log import complain
+    from takeback.store.notes import complain
 
     return complain(f"hook {agent}: {said}", directory, once=once)

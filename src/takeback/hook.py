@@ -118,7 +118,7 @@ def _say(speaker: Speaker, output: str) -> None:
     try:
         os.write(1, output.encode(errors="surrogateescape"))
     except OSError as error:
-        from takeback.store.log import complain
+        from takeback.store.notes import complain
 
         complain(f"hook {speaker.agent}: what it had to say could not be said: {error}")
 

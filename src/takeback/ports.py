@@ -7,13 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from takeback.model.agent import EntryMatch
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.connection import Capabilities, FileEdit
+    from takeback.model.agent import Capabilities, EntryMatch, FileEdit, Headless, Message
+    from takeback.model.checkpoint import Anchor, Checkpoint, NewSession, Resume
     from takeback.model.event import AgentEvent
-    from takeback.model.message import Message
-    from takeback.model.session import Anchor, NewSession, Resume
-    from takeback.model.summary import Headless
 
     class Clock(Protocol):
         """Tells the time, in seconds since the epoch, UTC."""

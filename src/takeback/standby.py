@@ -33,13 +33,13 @@ from takeback.errors import TakebackError
 from takeback.events import do_later
 from takeback.gate.teller import Above
 from takeback.holding import WATCH, HeldWatches, line, tell
-from takeback.model.policy import Policy
+from takeback.model.coverage import Policy
 from takeback.model.value import Value
 from takeback.own_code import OwnCode
 from takeback.ownership import why_not_private
-from takeback.store import detached
-from takeback.store.log import complain
-from takeback.worktree.watches import Watches
+from takeback.store import store
+from takeback.store.notes import complain
+from takeback.worktree.watch import Watches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,16 +53,16 @@ _LATER = (
     "ctypes",
     "encodings.ascii",
     "takeback.app.engine",
-    "takeback.git.child",
+    "takeback.git.process",
     "takeback.git.process",
     "takeback.events",
-    "takeback.ops.catch_up",
-    "takeback.ops.notes",
-    "takeback.ops.predecessor",
-    "takeback.ops.receive",
-    "takeback.ops.save",
+    "takeback.ledger.follow",
+    "takeback.turns.said",
+    "takeback.capture.capture",
+    "takeback.turns.receive",
+    "takeback.capture.capture",
     "takeback.retention.sweep",
-    "takeback.ops.watch",
+    "takeback.capture.watch",
     "takeback.store.notes",
 )
 _LOOK_SECONDS = 10.0
@@ -84,7 +84,7 @@ def start(directory: str) -> None:
     if why_not_private(directory):
         return  # nobody would come: the event itself has reported why
     try:
-        detached.spawn("takeback.standby", directory)
+        store.spawn("takeback.standby", directory)
     except OSError as error:
         complain(f"the standby could not be started: {error}")
 

@@ -21,12 +21,22 @@ from types import MappingProxyType
 from takeback import adapters
 from takeback.adapters import connecting
 from takeback.adapters.launcher import launcher_path
-from takeback.model.agent import Agent
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import (
+    ASSISTANT,
+    FROM,
+    LONGEST_TEXT,
+    ROLES,
+    SYSTEM,
+    TOOL,
+    USER,
+    Agent,
+    Capabilities,
+    FileEdit,
+    Message,
+    framed,
+)
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import EVENTS, PROMPT, TOOL_KINDS, TURN_END, AgentEvent
-from takeback.model.message import ASSISTANT, LONGEST_TEXT, ROLES, SYSTEM, TOOL, USER, Message
-from takeback.model.session import Anchor, NewSession, Resume
-from takeback.model.summary import FROM, framed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

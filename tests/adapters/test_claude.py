@@ -14,8 +14,8 @@ import pytest
 from takeback.adapters import adapter_named
 from takeback.adapters.claude import adapter
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession, Resume
 
 RECORDED = Path(__file__).parent / "recorded" / "claude"
 NATIVE = "e3d0354f-9eb7-4885-8079-2aab217ce6aa"

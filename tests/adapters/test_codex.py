@@ -11,8 +11,8 @@ import pytest
 
 from takeback.adapters.codex import adapter
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor, NewSession
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession
 
 RECORDED = Path(__file__).parent / "recorded" / "codex"
 THREAD = "01a1df2b-0420-78a1-860a-be5a27fc401a"

@@ -8,7 +8,7 @@ import pytest
 
 from takeback.adapters import connecting
 from takeback.errors import WriteFailed
-from takeback.model.connection import FileEdit
+from takeback.model.agent import FileEdit
 
 
 class Settings:

@@ -12,8 +12,8 @@ from takeback.adapters import message_reader
 from takeback.adapters.copilot import adapter
 from takeback.adapters.copilot.connection import connection
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor
 from takeback.model.event import AgentEvent
-from takeback.model.session import Anchor
 
 RECORDED = Path(__file__).parent / "recorded" / "copilot"
 WHOLE = (RECORDED / "events.jsonl").read_bytes()

@@ -10,8 +10,8 @@ import pytest
 
 from takeback.adapters.gemini import adapter
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor, NewSession
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession
 
 RECORDED = Path(__file__).parent / "recorded" / "gemini"
 SESSION = "d5eff84b-a7ac-4867-9bef-7922f7e81395"

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from takeback.adapters import hook_settings
 from takeback.adapters.hook_settings import Hook
 from takeback.errors import Refused
-from takeback.model.connection import FileEdit
+from takeback.model.agent import FileEdit
 
 HOME = "/home/dev/takeback"
 HOOKS = (Hook("Stop", 15), Hook("PreToolUse", 10, "Write|Edit"))

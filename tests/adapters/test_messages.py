@@ -10,8 +10,8 @@ from inline_snapshot import snapshot
 
 from takeback.adapters import adapter_named, message_reader
 from takeback.adapters.telling import Telling, input_text, moment
-from takeback.model.message import LONGEST_TEXT, TOOL, USER, Message, ToolUse
-from takeback.model.session import Anchor
+from takeback.model.agent import LONGEST_TEXT, TOOL, USER, Message, ToolUse
+from takeback.model.checkpoint import Anchor
 
 RECORDED = Path(__file__).parent / "recorded"
 PI = "01a1df6f-aa4c-748d-8d00-31224fbe8afa"

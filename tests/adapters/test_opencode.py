@@ -12,8 +12,8 @@ import pytest
 from takeback.adapters.opencode import adapter
 from takeback.adapters.opencode.connection import connection
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor, NewSession
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession
 from takeback.model.turn import Moment, follow
 
 RECORDED = Path(__file__).parent / "recorded" / "opencode"

@@ -14,12 +14,10 @@ from takeback.adapters.pi import adapter, session_in
 from takeback.adapters.pi.connection import connection
 from takeback.adapters.pi.entries import match_entry
 from takeback.model import event as events
-from takeback.model.agent import EntryMatch
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.connection import FileEdit
+from takeback.model.agent import EntryMatch, FileEdit
+from takeback.model.checkpoint import Anchor, Checkpoint, NewSession
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.session import Anchor, NewSession
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, STEER, TURN_END
 
 RECORDED = Path(__file__).parent / "recorded" / "pi"

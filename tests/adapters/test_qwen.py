@@ -12,8 +12,8 @@ import pytest
 from takeback.adapters import message_reader
 from takeback.adapters.qwen import adapter
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor, NewSession
 from takeback.model.event import AgentEvent
-from takeback.model.session import Anchor, NewSession
 
 RECORDED = Path(__file__).parent / "recorded" / "qwen"
 CHATS = "/home/dev/.qwen/projects/-home-dev-project/chats"

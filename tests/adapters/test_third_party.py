@@ -11,9 +11,8 @@ import pytest
 from takeback.adapters import adapter_named, adapter_of, all_agents, connection_of, third_party
 from takeback.adapters.contained import ContainedAdapter, ForeignFailure
 from takeback.errors import Refused, UsageError
-from takeback.model.agent import Agent
-from takeback.model.connection import Capabilities
-from takeback.model.session import Anchor, Resume
+from takeback.model.agent import Agent, Capabilities
+from takeback.model.checkpoint import Anchor, Resume
 from tests.support.cli import Cli
 from tests.support.packages import install
 

@@ -11,7 +11,7 @@ import pytest
 from takeback import Takeback
 from takeback.model.ids import MachineId, OperationId
 from takeback.model.operation import Operation
-from takeback.store.operations import write_operation
+from takeback.store.records import write_operation
 from takeback.store.sink import PackSink
 from tests.support.called import called, done
 from tests.support.claude_session import NATIVE, play_claude_turn

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.store import log
+from takeback.store import notes
 from tests.support.called import called, done
 
 HOME = "TAKEBACK_HOME"
@@ -170,9 +170,9 @@ def test_failures_are_those_of_this_workspace_in_local_time(
     tb: Takeback, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "other").mkdir()
-    log.complain("hook mine: of another place", os.fsencode(tmp_path / "other"))
-    log.complain("hook mine: of this place", os.fsencode(workspace))
-    log.complain("hook : the payload is no JSON")
+    notes.complain("hook mine: of another place", os.fsencode(tmp_path / "other"))
+    notes.complain("hook mine: of this place", os.fsencode(workspace))
+    notes.complain("hook : the payload is no JSON")
     found = done(workspace, "--json", "status").json["failures"]
     assert [line.partition(" ")[2] for line in found] == [
         "hook mine: of this place",
@@ -185,7 +185,7 @@ def test_failures_are_those_of_this_workspace_in_local_time(
 
 
 def test_failures_are_shown_until_they_are_said_to_be_seen(tb: Takeback, workspace: Path) -> None:
-    log.complain("hook mine: one", os.fsencode(workspace))
+    notes.complain("hook mine: one", os.fsencode(workspace))
     Path(tb.store_directory, "log").write_text("2026-01-01T00:00:00Z two\n")
     text = done(workspace, "status").stdout
     assert "2 failures" in text
@@ -194,13 +194,13 @@ def test_failures_are_shown_until_they_are_said_to_be_seen(tb: Takeback, workspa
     assert "failure" in answer.stdout
     assert done(workspace, "--json", "status").json["failures"] == []
     assert "--seen" not in done(workspace, "status").stdout
-    log.complain("hook mine: three", os.fsencode(workspace))
+    notes.complain("hook mine: three", os.fsencode(workspace))
     [line] = done(workspace, "--json", "status").json["failures"]
     assert line.endswith("three")
 
 
 def test_a_dry_run_of_seen_forgets_nothing(tb: Takeback, workspace: Path) -> None:
-    log.complain("hook mine: one", os.fsencode(workspace))
+    notes.complain("hook mine: one", os.fsencode(workspace))
     done(workspace, "--dry-run", "status", "--seen")
     assert len(done(workspace, "--json", "status").json["failures"]) == 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.store.machine import known_machine
+from takeback.store.location import known_machine
 from tests.support.called import called, done
 from tests.support.git import git
 from tests.support.host import register

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from takeback import config
 from takeback.config import SettingsFile, edits
 from takeback.errors import UsageError
-from takeback.model.policy import Policy
+from takeback.model.coverage import Policy
 
 
 @pytest.fixture

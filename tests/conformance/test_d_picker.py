@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.detail.files import FileList

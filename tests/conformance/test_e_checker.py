@@ -14,8 +14,8 @@ from takeback import Takeback
 from takeback.check.check import BROKEN, Verified
 from takeback.config import compiled
 from takeback.errors import TakebackError
+from takeback.model.coverage import Overrides
 from takeback.model.event import PROMPT, AgentEvent
-from takeback.model.policy import Overrides
 from tests.support.git import git
 from tests.support.journey import write_files
 from tests.support.lanes import shares

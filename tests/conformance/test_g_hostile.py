@@ -23,8 +23,8 @@ from takeback import Takeback
 from takeback.adapters import adapter_named
 from takeback.errors import UsageError
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.coverage import Overrides
 from takeback.model.event import cleaned
-from takeback.model.policy import Overrides
 from takeback.stdio.server import StdioServer
 from takeback.tui.picker import PickerApp
 from tests.support.cli import Cli

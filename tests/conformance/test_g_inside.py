@@ -17,7 +17,7 @@ from takeback.app.engine import Engine
 from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
 from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from tests.support.agent import AgentProcess, agent
 from tests.support.cli import Cli
 from tests.support.host import Host

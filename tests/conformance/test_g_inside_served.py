@@ -19,8 +19,8 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.errors import Refused
-from takeback.model.policy import Overrides
-from takeback.model.session import Asker
+from takeback.model.checkpoint import Asker
+from takeback.model.coverage import Overrides
 from takeback.serve.routes import ENDPOINTS
 from tests.conformance.test_g_inside import WORDS, own, state
 from tests.serve.served import ServedProcess, serving

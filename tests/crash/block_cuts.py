@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 from takeback import Takeback, kernel
 from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.store.repack import combine_packs
 from tests.support.logged_disk import POLICIES, Cuts, LoggedDisk
 from tests.support.processes import reap

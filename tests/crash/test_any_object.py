@@ -19,10 +19,10 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.errors import TakebackError
 from takeback.git.packs import Packs
+from takeback.ledger.follow import rebuild_ledger
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.policy import Overrides
-from takeback.ops.catch_up import rebuild_ledger
 from takeback.store import trees
 from takeback.store.namespace import LABELS, SESSIONS
 from takeback.store.records import META, chain, read_record

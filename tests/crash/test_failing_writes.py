@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from takeback.model.coverage import Overrides
 from takeback.model.operation import moves
-from takeback.model.policy import Overrides
 from tests.crash import world as worlds
 from tests.crash.test_kill_every_step import SHARES, check_capture, every, is_thorough, share
 from tests.crash.world import World, prepare

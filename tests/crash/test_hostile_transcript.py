@@ -14,7 +14,7 @@ from takeback import errors
 from takeback.adapters import adapter_named
 from takeback.app.engine import Engine
 from takeback.model.event import PROMPT, TURN_END, AgentEvent
-from takeback.ops.receive import Delivery
+from takeback.turns.receive import Delivery
 from tests.support.cli import Cli
 
 CLAUDE = "0f1e2d3c-4b5a-4678-9abc-def012345678"

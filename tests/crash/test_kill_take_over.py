@@ -12,7 +12,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.app.unclaimed import Unclaimed
 from takeback.errors import NotAWorkspace
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from tests.crash.world import World
 from tests.support.faults import Faults
 from tests.support.lanes import cases

@@ -65,11 +65,11 @@ ERRNOS = [
 
 _TABLE = """
 import ctypes, json, os, sys
-from takeback.ops import capture as captures
-from takeback.ops import open as opening
-from takeback.model.policy import Policy
-from takeback.ops.context import Context
-from takeback.ops.context import SilentReporter, SystemClock
+from takeback.capture import capture as captures
+from takeback import workspaces as opening
+from takeback.model.coverage import Policy
+from takeback.context import Context
+from takeback.context import SilentReporter, SystemClock
 from takeback.store import trees
 
 libc = ctypes.CDLL(None)
@@ -270,8 +270,8 @@ tb = Takeback.open(".")
 tb.checkpoint()
 for number in range(5):
     open(f"f{number}", "w").write("changed")
-from takeback.worktree import reader
-real = reader.read_all
+from takeback.worktree import read
+real = read.read_all
 def starved(*args):
     spare = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -286,7 +286,7 @@ def starved(*args):
     finally:
         for fd in spare:
             os.close(fd)
-reader.read_all = starved
+read.read_all = starved
 try:
     tb.checkpoint()
 except WriteFailed as error:

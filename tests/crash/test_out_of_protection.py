@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.model.plan import Outcome
+from takeback.model.operation import Outcome
 from tests.support.git import git
 
 MINE = ("src/mine.txt", "src/deep/mine.bin", "notes.txt", "local.env", "build/keep.txt")

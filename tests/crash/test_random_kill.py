@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from tests.crash import world as worlds
 from tests.crash.world import State, World
 from tests.support.cli import Cli

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from takeback import kernel
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from tests.crash.world import Notes, World, write
 from tests.support.faults import Faults
 from tests.support.lanes import cases, shares

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from tests.crash.world import World, is_scratch
 from tests.support.faults import Faults, start
 from tests.support.lanes import shares

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.store.location import StoreLocation, read_location
 from takeback.store.repack import combine_packs
 from takeback.store.store import Store

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback, kernel
+from takeback.context import SilentReporter
 from takeback.errors import RecoveredInstead
-from takeback.model.plan import Outcome
-from takeback.model.policy import Overrides
-from takeback.ops.context import SilentReporter
+from takeback.model.coverage import Overrides
+from takeback.model.operation import Outcome
 from takeback.rewind.plan import EDITS, Keeping
 from tests.support.faults import Faults, Ran, run
 from tests.support.removal import remove_tree

@@ -13,9 +13,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from scripts.layers import ROOMS, layers
 from tests.support.source import tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src/takeback"
 LINES_AT_MOST = 700
 
 # A place on somebody's machine. Not after a word character: `src/work/` is a relative path.
@@ -65,6 +67,16 @@ def places(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
 
 def source_modules() -> list[Path]:
     return sorted((ROOT / "src").rglob("*.py"))
+
+
+def rooms() -> list[Path]:
+    """Returns the modules between the store and the app: what the layers call rooms."""
+    [names] = [row for row in layers() if len(row) > ROOMS]
+    return [
+        path
+        for path in source_modules()
+        if path.relative_to(PACKAGE).parts[0].removesuffix(".py") in names
+    ]
 
 
 def markdown_pages() -> list[Path]:
@@ -204,22 +216,22 @@ def test_make_says_that_it_sets_itself_up(tmp_path: Path) -> None:
 
 
 def test_no_prose_says_who_holds_a_lock() -> None:
-    """Who needs the lock takes it as an argument (store/locked.py); only that module makes one."""
+    """Who needs the lock takes it as an argument (store/lock.py); only that module makes one."""
     source = [path for path in project_files() if (ROOT / "src") in path.parents]
     promise = re.compile(
         r"caller(?:s)? (?:must )?hold|with the lock held|holds? the locks?\.$", re.I
     )
     assert places(promise, source) == []
     made = places(re.compile(r"(?<![\w.])Locked\("), source)
-    assert [line.partition(":")[0] for line in made] == ["src/takeback/store/locked.py"]
+    assert [line.partition(":")[0] for line in made] == ["src/takeback/store/lock.py"]
     taken = places(re.compile(r"store\.lock\.(?:acquire|release)\("), source)
-    assert {line.partition(":")[0] for line in taken} == {"src/takeback/store/locked.py"}
+    assert {line.partition(":")[0] for line in taken} == {"src/takeback/store/lock.py"}
 
 
-def test_no_function_of_ops_takes_more_than_five_arguments_by_place() -> None:
+def test_no_function_of_a_room_takes_more_than_five_arguments_by_place() -> None:
     """What stands after ``*`` is named where it is given, and need not be a value of its own."""
     many = []
-    for path in sorted((ROOT / "src/takeback/ops").rglob("*.py")):
+    for path in rooms():
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 given = node.args

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from takeback.app.engine import Engine
 from takeback.events import Speaker, hear
 from takeback.gate import asker
+from takeback.model.checkpoint import Asker
 from takeback.model.event import EVENTS
-from takeback.model.plan import INSIDE_TURN
-from takeback.model.session import Asker
+from takeback.model.operation import INSIDE_TURN
 from tests.support.processes import Started
 
 _PARENT = """
@@ -136,10 +136,20 @@ def test_a_person_outside_every_agent_is_taken_for_one(
 
 
 @pytest.mark.long
-@pytest.mark.bound(1800)
-@settings(max_examples=2_000, deadline=None, suppress_health_check=_SLOW)
+@pytest.mark.bound(600)
+@settings(max_examples=400, deadline=None, suppress_health_check=_SLOW)
 @given(data=st.data())
 def test_a_person_is_never_taken_for_a_model(
     scene: Scene, workspace: Path, data: st.DataObject
 ) -> None:
     holds(scene, workspace, data, most=8)
+
+
+@pytest.mark.soak
+@pytest.mark.bound(1800)
+@settings(max_examples=2_000, deadline=None, suppress_health_check=_SLOW)
+@given(data=st.data())
+def test_a_person_is_never_taken_for_a_model_in_longer_histories(
+    scene: Scene, workspace: Path, data: st.DataObject
+) -> None:
+    holds(scene, workspace, data, most=12)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.git import repository
+from takeback.git import process
 from takeback.git.process import Git, find_git
 
 
@@ -21,5 +21,5 @@ def git(tmp_path: Path, program: str) -> Git:
     """git on a new, empty store."""
     git_dir = str(tmp_path / "store.git")
     made = Git(program, git_dir)
-    repository.init(git_dir)
+    process.init(git_dir)
     return made

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback.git import deflate, pack
-from takeback.git.deflate import installed
+from takeback.git import pack
 from takeback.git.objects import BLOB, object_id
-from takeback.git.pack import PackWriter
+from takeback.git.pack import PackWriter, installed
 from takeback.git.packs import Packs
 from takeback.git.process import Git
 
@@ -25,7 +24,7 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         pytest.importorskip("isal")
         monkeypatch.setattr(pack, "_WORTH_LOADING", 1)
     else:
-        monkeypatch.setattr(deflate, "installed", lambda: None)
+        monkeypatch.setattr(pack, "installed", lambda: None)
     return str(request.param)
 
 
@@ -60,7 +59,7 @@ def test_little_is_compressed_without_looking_for_another_library(
     git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[int] = []
-    monkeypatch.setattr(deflate, "installed", lambda: looked.append(1))
+    monkeypatch.setattr(pack, "installed", lambda: looked.append(1))
     writer = PackWriter(f"{git.git_dir}/objects/pack")
     for number in range(14):
         writer.add(BLOB, bytes(100_000 + number))
@@ -74,9 +73,9 @@ def test_little_is_compressed_without_looking_for_another_library(
 def test_a_library_that_is_planted_in_the_project_is_not_loaded(workspace_of_a_model: Path) -> None:
     code = (
         "import sys; sys.path.append(sys.argv[1])\n"
-        "from takeback.git.deflate import installed; print(getattr(installed(), '__file__', ''))"
+        "from takeback.git.pack import installed; print(getattr(installed(), '__file__', ''))"
     )
-    source = Path(deflate.__file__).parents[2]
+    source = Path(pack.__file__).parents[2]
     spoken = subprocess.run(
         [sys.executable, "-c", code, str(source)],
         cwd=workspace_of_a_model,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
-from takeback.git import pack, repository
+from takeback.git import pack, process
 from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree, object_id
 from takeback.git.pack import PackWriter, SourceFailed
 from takeback.git.packs import Packs
@@ -62,7 +62,7 @@ def test_git_accepts_a_pack_written_by_hand(git: Git):
     git.run(["index-pack", "-o", f"{git.git_dir}/again.idx", f"{path}.pack"])
     assert Path(f"{git.git_dir}/again.idx").read_bytes() == Path(f"{path}.idx").read_bytes()
     assert git.outcome(["fsck", "--full", "--strict", "--no-dangling"]).status == 0
-    assert repository.fsck(git) == []
+    assert process.fsck(git) == []
     assert git.run(["cat-file", "blob", blob.hex()]) == b"hello"
 
 

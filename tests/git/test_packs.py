@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from takeback import errors
-from takeback.git import repository
+from takeback.git import process
 from takeback.git.objects import (
     BLOB,
     COMMIT,
@@ -285,7 +285,7 @@ def test_packs_that_are_combined_keep_unreferenced_objects(git: Git):
     for number in range(20):
         write(git, b"only %d" % number)
     before = reader(git).names()
-    repository.pack_together(git, f"{git.git_dir}/objects/pack", before)
+    process.pack_together(git, f"{git.git_dir}/objects/pack", before)
     packs = reader(git)
     [combined] = set(packs.names()) - set(before)
     assert len(list(packs.iterate(combined))) == 20
@@ -559,7 +559,7 @@ def test_versions_of_a_large_file_are_stored_as_deltas_and_never_read_whole(git:
     write(git, first)
     write(git, second)
     pack_dir = f"{git.git_dir}/objects/pack"
-    [new] = repository.pack_together(git, pack_dir, reader(git).names())
+    [new] = process.pack_together(git, pack_dir, reader(git).names())
     assert os.stat(f"{pack_dir}/{new}.pack").st_size < 25 << 20
     for name in os.listdir(pack_dir):
         if not name.startswith(new):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from takeback import errors
-from takeback.git import repository
+from takeback.git import process as repository
 from takeback.git.process import Git, check_version, find_git
 from tests.support.processes import reap
 

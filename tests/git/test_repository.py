@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from takeback import errors
-from takeback.git import repository
+from takeback.git import process
 from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree, object_id
 from takeback.git.pack import PackWriter
 from takeback.git.packs import Packs
@@ -42,13 +42,13 @@ def test_a_new_store_is_bare_private_and_has_no_hooks(git: Git):
 
 def test_making_a_store_again_keeps_what_is_in_it(git: Git):
     oid = snapshot(git, 1, {b"f": b"x"})
-    repository.init(git.git_dir)
+    process.init(git.git_dir)
     assert Refs(git.git_dir, is_name).read("refs/takeback/sessions/1") == oid
-    assert repository.fsck(git) == []
+    assert process.fsck(git) == []
 
 
 def test_fsck_is_quiet_on_an_empty_store(git: Git):
-    assert repository.fsck(git) == []
+    assert process.fsck(git) == []
 
 
 def test_fsck_says_nothing_about_what_people_keep_in_their_files(git: Git):
@@ -80,14 +80,14 @@ def test_fsck_says_nothing_about_what_people_keep_in_their_files(git: Git):
     assert (outcome.status, outcome.stdout) == (0, b"")
     said = outcome.stderr.decode().splitlines()
     assert [line for line in said if not line.startswith("notice: ")] == []
-    assert repository.fsck(git) == []
+    assert process.fsck(git) == []
 
 
 def test_fsck_names_a_lost_object(git: Git):
     snapshot(git, 1, {b"f": b"x"})
     for name in os.listdir(f"{git.git_dir}/objects/pack"):
         os.unlink(f"{git.git_dir}/objects/pack/{name}")
-    assert repository.fsck(git)
+    assert process.fsck(git)
 
 
 def test_fsck_names_a_damaged_object(git: Git):
@@ -99,7 +99,7 @@ def test_fsck_names_a_damaged_object(git: Git):
     raw[2500] ^= 1
     path.chmod(0o600)
     path.write_bytes(raw)
-    assert any(object_id(BLOB, data).hex() in line for line in repository.fsck(git))
+    assert any(object_id(BLOB, data).hex() in line for line in process.fsck(git))
 
 
 def test_packs_that_are_combined_lose_nothing(git: Git):
@@ -107,7 +107,7 @@ def test_packs_that_are_combined_lose_nothing(git: Git):
     for number, content in files.items():
         snapshot(git, number, content)
     before = set(Packs(f"{git.git_dir}/objects").names())
-    repository.pack_together(git, f"{git.git_dir}/objects/pack", before)
+    process.pack_together(git, f"{git.git_dir}/objects/pack", before)
     [new] = set(Packs(f"{git.git_dir}/objects").names()) - before
     for old in before:  # the caller removes them
         for suffix in ("pack", "idx"):
@@ -118,7 +118,7 @@ def test_packs_that_are_combined_lose_nothing(git: Git):
     assert left == {"pack", "idx"}
     for content in files.values():
         assert packs.read(object_id(BLOB, content[b"f"]))[1] == content[b"f"]
-    assert repository.fsck(git) == []
+    assert process.fsck(git) == []
 
 
 def test_a_repack_over_damage_fails_and_removes_nothing(git: Git):
@@ -133,5 +133,5 @@ def test_a_repack_over_damage_fails_and_removes_nothing(git: Git):
         path.chmod(0o600)
         path.write_bytes(raw)
     with pytest.raises(errors.GitFailed):
-        repository.pack_together(git, f"{git.git_dir}/objects/pack", before)
+        process.pack_together(git, f"{git.git_dir}/objects/pack", before)
     assert set(before) <= set(Packs(f"{git.git_dir}/objects").names())

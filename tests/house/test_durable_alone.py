@@ -88,7 +88,7 @@ ALLOWED = {
         "sqlite3.connect(path, timeout=self._patience, isolation_level=None, "
         "check_same_thread=False)",
     ): "SQLite",
-    ("worktree/watch_table.py", "os.pwrite(self.fd, data, at)"): "it is memory, without a name",
+    ("worktree/watch.py", "os.pwrite(self.fd, data, at)"): "it is memory, without a name",
     ("ledger/file.py", "sqlite3.connect(path, timeout=0, isolation_level=None)"): "SQLite",
 }
 

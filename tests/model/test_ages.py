@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.model.ages import age, ago, time_of_day
+from takeback.model.naming import age, ago, time_of_day
 from tests.support.engine import NOON
 
 

@@ -9,10 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takeback.model import json_text
-from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint, decode
+from takeback.model.checkpoint import (
+    MANUAL,
+    UNDO,
+    Checkpoint,
+    Origin,
+    Process,
+    TranscriptPart,
+    decode,
+)
 from takeback.model.event import TOOL_KINDS, RanTests, ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.turn import BACKGROUND, IDLE, PROMPT, RUNNING, Moment
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from takeback.model import codec, json_text
-from takeback.model.change import Change
+from takeback.model.checkpoint import FILE, Change, Entry
 from takeback.model.ids import SessionId
-from takeback.model.snapshot import FILE, Entry
 from takeback.model.value import Value
 
 

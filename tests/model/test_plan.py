@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.model.change import Change
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.goal import Goal
+from takeback.model.checkpoint import DIRECTORY, Change, Checkpoint, Entry, entry_mode
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.plan import LeftAlone, Plan
-from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
+from takeback.model.operation import Goal, LeftAlone, Plan
 from tests.support.engine import file_entry, link_entry
 
 TARGET = Checkpoint(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.model.coverage import TEST_COMMANDS
 from takeback.model.event import EDIT, OTHER, READ, SHELL, RanTests, ToolCall
-from takeback.model.policy import TEST_COMMANDS
 from takeback.model.tested import is_test, ran_tests
 
 PREFIXES = tuple(tuple(prefix.split()) for prefix in TEST_COMMANDS)

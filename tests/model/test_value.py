@@ -7,8 +7,7 @@ import pickle
 
 import pytest
 
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.snapshot import Entry
+from takeback.model.checkpoint import Checkpoint, Entry
 from takeback.model.value import Value
 
 

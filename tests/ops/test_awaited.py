@@ -12,9 +12,9 @@ from takeback.adapters.claude import adapter
 from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, SHELL, AgentEvent, AwaitedTests, RanTests, ToolCall
-from takeback.model.policy import Overrides
-from takeback.ops.receive import Delivery
+from takeback.turns.receive import Delivery
 
 EDITED = ToolCall("Write", EDIT, ("file",))
 

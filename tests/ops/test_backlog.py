@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from takeback.ledger import gaps
+from takeback.context import Context
+from takeback.ledger import ledger as gaps
 from takeback.ledger.file import IN_MEMORY, remove
+from takeback.ledger.follow import catch_up, open_ledger, rebuild_ledger
+from takeback.ledger.indexing import Backlog
 from takeback.ledger.ledger import Ledger
+from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.policy import Overrides
 from takeback.model.turn import FORK
-from takeback.ops.backlog import Backlog
-from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
-from takeback.ops.context import Context
-from takeback.ops.receive import Delivery, receive
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
+from takeback.turns.receive import Delivery, receive
 from tests.support.engine import (
     Heard,
     Killed,

@@ -10,18 +10,17 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback, durable
+from takeback.capture.capture import Captured, capture, draft, record
+from takeback.context import Context
 from takeback.errors import WriteFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.model.checkpoint import MANUAL
+from takeback.model.coverage import Policy
 from takeback.model.ids import SessionId, new_checkpoint_id
-from takeback.model.policy import Policy
-from takeback.ops.capture import Captured, capture, draft, record
-from takeback.ops.context import Context
 from takeback.store import trees
-from takeback.store.checkpoints import conversation_tree, read_coverage
 from takeback.store.conversation import Part, read_conversation
-from takeback.store.records import read_record
-from takeback.worktree.statcache import StatCache
+from takeback.store.records import conversation_tree, read_coverage, read_record
+from takeback.worktree.cache import StatCache
 from tests.support.engine import (
     captured,
     checkpoint,

@@ -75,7 +75,7 @@ def modules(workspace: Path) -> list[str]:
     for _ in range(2):  # makes the store, then notes the identity of the workspace in it
         imported(workspace, CHECKPOINT)
     beyond = imported(workspace, CHECKPOINT) - imported(workspace, "pass")
-    assert "takeback.ops.capture" in beyond
+    assert "takeback.capture.capture" in beyond
     return sorted(name for name in beyond if name.partition(".")[0] != "takeback")
 
 
@@ -108,7 +108,7 @@ def modules_of_a_hook(workspace: Path, request: pytest.FixtureRequest) -> set[st
         imported(workspace, HOOK, event(kind, 2))
     turn = 3 if request.param == "prompt" else 2
     beyond = imported(workspace, HOOK, event(request.param, turn)) - imported(workspace, "pass")
-    assert "takeback.ops.receive" in beyond
+    assert "takeback.turns.receive" in beyond
     log = Path(os.environ["TAKEBACK_HOME"], "log")
     assert not log.exists(), log.read_text()
     return {name for name in beyond if name.partition(".")[0] != "takeback"}

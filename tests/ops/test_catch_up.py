@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 
+from takeback.context import Context
 from takeback.errors import LedgerUnwritable
 from takeback.git.refs import Refs
-from takeback.ledger import file, gaps
+from takeback.ledger import file
+from takeback.ledger import follow as index_of_a_store
+from takeback.ledger import ledger as gaps
 from takeback.ledger import sessions as questions
+from takeback.ledger.attribute import count_lines
+from takeback.ledger.file import MIGRATIONS
+from takeback.ledger.follow import Index, catch_up, open_ledger, rebuild_ledger
 from takeback.ledger.ledger import Ledger
-from takeback.ledger.schema import MIGRATIONS
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
-from takeback.ops import index as index_of_a_store
-from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
-from takeback.ops.context import Context
-from takeback.ops.counting import count_lines
-from takeback.ops.index import Index
-from takeback.ops.receive import Delivery, receive
-from takeback.store.labels import remove_label
+from takeback.store.records import remove_label
 from takeback.store.repack import collect
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
 from takeback.timeline.names import label
+from takeback.turns.receive import Delivery, receive
 from tests.support.engine import (
     NOON,
     Heard,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.change import CountedChange
-from takeback.ops.compare import changed, counted_changes
-from takeback.ops.context import Context
+from takeback.context import Context
+from takeback.ledger.attribute import changed, counted_changes
+from takeback.model.checkpoint import CountedChange
 from tests.support.engine import checkpoint
 
 

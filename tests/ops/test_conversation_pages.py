@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.model.message import Message, MessagePage, PlacedMessage
+from takeback.model.agent import Message, MessagePage, PlacedMessage
 from takeback.timeline import conversation
 from takeback.timeline.conversation import ConversationPages, KeptConversations, Source
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ledger import gaps
+from takeback.context import Context
+from takeback.ledger import ledger as gaps
+from takeback.ledger.attribute import Limits, count_lines, counted_changes
+from takeback.ledger.follow import catch_up, open_ledger
 from takeback.ledger.ledger import Ledger
-from takeback.model.change import CountedChange
-from takeback.ops.catch_up import catch_up, open_ledger
-from takeback.ops.compare import counted_changes
-from takeback.ops.context import Context
-from takeback.ops.counting import Limits, count_lines
+from takeback.model.checkpoint import CountedChange
 from tests.support.engine import checkpoint, garble
 
 SHORT = Limits(patience=1.5)

@@ -11,8 +11,8 @@ from takeback import Takeback
 from takeback.agents import ToolCall
 from takeback.app.session import AgentTurn
 from takeback.errors import Refused
+from takeback.model.coverage import Overrides
 from takeback.model.merge import ConflictChoices
-from takeback.model.policy import Overrides
 from takeback.rewind.plan import ALL_OTHERS, Keeping
 from tests.ops.test_refolding import prune
 

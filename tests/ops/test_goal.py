@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from takeback import durable
+from takeback.context import Context
 from takeback.git.objects import BLOB
-from takeback.model.coverage import UNSTABLE, Coverage, NotHeld
-from takeback.model.goal import Goal
+from takeback.ledger.follow import open_ledger
+from takeback.model.checkpoint import FILE, Entry
+from takeback.model.coverage import UNSTABLE, Coverage, NotHeld, Overrides, Policy
 from takeback.model.ids import WORKSPACE_SESSION, SnapshotId
-from takeback.model.operation import REDO, REVERT, UNDO, Move, history
-from takeback.model.policy import Overrides, Policy
-from takeback.model.snapshot import FILE, Entry
-from takeback.ops.catch_up import open_ledger
-from takeback.ops.context import Context
+from takeback.model.operation import REDO, REVERT, UNDO, Goal, Move, history
 from takeback.rewind import rewind
 from takeback.rewind.plan import Request, plan, preview
 from takeback.rewind.rewind import next_step, recover
 from takeback.store import journal, trees
-from takeback.store.operations import read_operations
+from takeback.store.records import read_operations
 from takeback.timeline.operations import logged
 from takeback.timeline.sessions import current_place
 from tests.support.engine import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.ledger.follow import rebuild_ledger
 from takeback.model.timeline import Turn
-from takeback.ops.catch_up import rebuild_ledger
 from takeback.rewind.plan import EDITS, Keeping
 from takeback.timeline.sessions import Node
 from takeback.words import documents

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.model.coverage import Overrides
 from takeback.model.operation import CONVERSATION
-from takeback.model.policy import Overrides
 from takeback.timeline.timeline import Listing
 from takeback.words.listing import stand_elsewhere
 from tests.support.journey import write_files

@@ -6,22 +6,20 @@ from typing import Any
 
 import pytest
 
+from takeback.context import Context
 from takeback.errors import StoreDamaged, StoreTooNew
 from takeback.fork.fork import Child
 from takeback.model import codec
+from takeback.model.checkpoint import DIRECTORY, FILE, Entry
 from takeback.model.coverage import Coverage, NotHeld
-from takeback.model.goal import Goal
 from takeback.model.ids import SessionId, SnapshotId
-from takeback.model.operation import Move
-from takeback.model.plan import LeftAlone
-from takeback.model.snapshot import DIRECTORY, FILE, Entry
-from takeback.ops.context import Context
+from takeback.model.operation import Goal, LeftAlone, Move
 from takeback.rewind import rewind
 from takeback.rewind.rewind import JournalEntry
 from takeback.store import journal
-from takeback.store.operations import read_operations, write_operation
+from takeback.store.records import read_operations, write_operation
 from takeback.store.sink import PackSink
-from takeback.worktree.unit import Unit
+from takeback.worktree.apply import Unit
 from tests.store.test_operations import FIRST
 from tests.support.engine import under_lock
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context
 from takeback.errors import LedgerUnwritable, NoSuchCheckpoint
+from takeback.ledger.attribute import count_lines
+from takeback.ledger.follow import LaggingIndex, open_ledger, rebuild_ledger
 from takeback.ledger.ledger import Ledger
-from takeback.ops.catch_up import open_ledger, rebuild_ledger
-from takeback.ops.context import Context
-from takeback.ops.counting import count_lines
-from takeback.ops.lagging import LaggingIndex
 from tests.support.engine import checkpoint
 
 

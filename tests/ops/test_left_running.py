@@ -18,7 +18,7 @@ import pytest
 from takeback import Takeback
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
-from takeback.model.plan import DURING_TURN
+from takeback.model.operation import DURING_TURN
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.capture.watch import Listening
 from takeback.model import event as events
-from takeback.ops.listening import Listening
 from takeback.worktree import watch
 from tests.support.processes import wait_for
 

@@ -15,10 +15,9 @@ from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger
 from takeback.ledger.sessions import add_turn, note_session
-from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
+from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint, Origin
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.naming import is_turn_name, names_newest
-from takeback.model.session import Origin
 from takeback.model.timeline import ENDED, PROMPTED, Turn
 from takeback.timeline import sessions
 from takeback.timeline.names import (

@@ -8,8 +8,8 @@ import pytest
 
 from takeback import rooms
 from takeback.app.engine import Engine
-from takeback.model.news import NewsMark
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
+from takeback.model.timeline import NewsMark
 from takeback.timeline.timeline import Happening
 
 

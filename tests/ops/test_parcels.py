@@ -12,9 +12,9 @@ import pytest
 from takeback import durable, errors
 from takeback.adapters import adapter_named
 from takeback.app.engine import Engine
-from takeback.model.plan import Outcome
-from takeback.ops.receive import Delivery
+from takeback.model.operation import Outcome
 from takeback.store.namespace import session_id
+from takeback.turns.receive import Delivery
 
 SECRET = "hunter2-in-the-conversation"
 SESSION = "ses_e209d8a4effevk6RG38eDczRkK"

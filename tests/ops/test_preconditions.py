@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.policy import Overrides
-from takeback.ops.context import Context
+from takeback.model.coverage import Overrides
 from takeback.rewind.plan import Scope, plan
 from takeback.rewind.refuse import branch_line
 from takeback.words.waivers import flag

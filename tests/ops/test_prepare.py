@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from takeback.capture.capture import capture
+from takeback.context import Context
 from takeback.errors import UsageError
 from takeback.git.objects import BLOB
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.coverage import Coverage
+from takeback.model.checkpoint import DIRECTORY, FILE, Checkpoint, Entry
+from takeback.model.coverage import Coverage, Policy
 from takeback.model.ids import SnapshotId, new_checkpoint_id
-from takeback.model.policy import Policy
-from takeback.model.snapshot import DIRECTORY, FILE, Entry
-from takeback.ops.capture import capture
-from takeback.ops.context import Context
 from takeback.rewind import prepare as prepare_room
 from takeback.rewind.plan import Scope
 from takeback.rewind.prepare import Prepared
 from takeback.store import trees
-from takeback.store.checkpoints import write_checkpoint
+from takeback.store.records import write_checkpoint
 from takeback.store.sink import PackSink
 from tests.support.engine import checkpoint, file_entry, garble, opened, packs_of, request
 

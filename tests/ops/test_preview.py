@@ -10,7 +10,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.errors import StoreDamaged
-from takeback.model.comparison import Between, Portion
+from takeback.model.operation import Between, Portion
 from takeback.rewind.plan import LARGEST
 from takeback.store import trees
 from tests.support.engine import garble

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.session import Process
-from takeback.ops.processes import is_alive, started
+from takeback.model.checkpoint import Process
+from takeback.turns.running import is_alive, started
 from tests.support.processes import Started, wait_for
 
 
@@ -87,8 +87,8 @@ def test_a_name_with_blanks_and_brackets_does_not_move_the_fields(tmp_path: Path
 def test_somebody_else_s_process_is_there(child: subprocess.Popen[bytes]) -> None:
     script = (
         "import os\n"
-        "from takeback.model.session import Process\n"
-        "from takeback.ops.processes import is_alive\n"
+        "from takeback.model.checkpoint import Process\n"
+        "from takeback.turns.running import is_alive\n"
         "os.setuid(65534)\n"
         f"print(is_alive(Process({child.pid})))\n"
     )

@@ -13,9 +13,11 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
+from takeback.context import SilentReporter
 from takeback.errors import Expired, NoSuchCheckpoint, Refused
 from takeback.git.refs import Refs
 from takeback.ledger import file
+from takeback.ledger.follow import Index, rebuild_ledger
 from takeback.ledger.ledger import Ledger
 from takeback.model import retention
 from takeback.model.checkpoint import UNDO, Checkpoint
@@ -23,13 +25,10 @@ from takeback.model.event import PROMPT, TURN_END, AgentEvent
 from takeback.model.operation import CONVERSATION, Pruned
 from takeback.model.retention import DAY
 from takeback.model.timeline import OUTSIDE, UNKNOWN
-from takeback.ops.catch_up import rebuild_ledger
-from takeback.ops.context import SilentReporter
-from takeback.ops.index import Index
 from takeback.retention.prune import Prune, Pruning, Selection
 from takeback.retention.sweep import sweep
-from takeback.store.labels import remove_label
 from takeback.store.namespace import LABELS, LOCAL, labelled_by
+from takeback.store.records import remove_label
 from takeback.store.repack import has_garbage
 from takeback.store.sink import PackSink
 from tests.support.engine import TestClock, refs_of

@@ -13,16 +13,14 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint, Refused, TakebackError, UsageError, WriteFailed
 from takeback.model import event as events
-from takeback.model.coverage import PURGED
+from takeback.model.coverage import PURGED, Overrides
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.policy import Overrides
 from takeback.model.secret import Needles
 from takeback.purge.purge import Purging
-from takeback.store import log, pending, tombstones
+from takeback.store import notes, pending, tombstones
 from takeback.store import trees as trees_of
-from takeback.store.checkpoints import conversation_tree
 from takeback.store.conversation import PIECE, read_conversation
-from takeback.store.records import read_record
+from takeback.store.records import conversation_tree, read_record
 from takeback.store.redaction import has_begun
 from tests.support.engine import TestClock, garble, settle
 from tests.support.escaped import escaped
@@ -102,8 +100,8 @@ def leave(tb: Engine, root: Path, home: Path) -> None:
     Path(store.path("parcels")).mkdir()
     Path(store.path("parcels", "one.json")).write_bytes(VALUE)
     Path(store.path(".journal.99.tmp")).write_bytes(VALUE)
-    log.append(store, f"a tool said {value}")
-    log.append_to(str(home / "log"), f"a hook said {value}")
+    notes.append(store, f"a tool said {value}")
+    notes.append_to(str(home / "log"), f"a hook said {value}")
     (home / "connected").mkdir(exist_ok=True)
     (home / "connected" / "claude-1-settings.json").write_bytes(VALUE)
 

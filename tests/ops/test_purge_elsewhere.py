@@ -14,11 +14,11 @@ from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
-from takeback.ops.forget import forget
 from takeback.purge.purge import Purge, Purging
 from takeback.store import pending, trees
 from takeback.store.location import all_locations
 from takeback.store.lock import Lock
+from takeback.workspaces import forget
 from tests.support.cli import Cli
 from tests.support.engine import NOON, TestClock, garble
 from tests.support.escaped import escaped

@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context
 from takeback.git.objects import BLOB, object_id
 from takeback.model import event as events
-from takeback.model.coverage import PURGED, NotHeld
+from takeback.model.coverage import PURGED, NotHeld, Overrides
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.policy import Overrides
 from takeback.model.secret import Needles
-from takeback.ops.context import Context
-from takeback.ops.receive import Delivery, receive
 from takeback.rewind.plan import plan
 from takeback.store import tombstones
-from takeback.store.checkpoints import conversation_tree, read_coverage
 from takeback.store.conversation import read_conversation
-from takeback.store.records import read_record
+from takeback.store.records import conversation_tree, read_coverage, read_record
+from takeback.turns.receive import Delivery, receive
 from tests.support.engine import carry_out, checkpoint, request, settle, under_lock
 
 SECRET = b"TOKEN=hunter2-hunter2\n"

@@ -13,7 +13,7 @@ from takeback.errors import TimedOut
 from takeback.events import hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
-from takeback.ops.receive import (
+from takeback.turns.receive import (
     Delivery,
     Patience,
     Received,

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.context import Context
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
+from takeback.model.coverage import Overrides
 from takeback.model.operation import UNDO, moves
-from takeback.model.policy import Overrides
-from takeback.ops.context import Context
 from takeback.rewind import rewind
 from takeback.rewind.plan import Scope
 from takeback.rewind.rewind import JournalEntry, Recovered, next_step, recover
 from takeback.store import journal
-from takeback.store.operations import read_operations
+from takeback.store.records import read_operations
 from tests.support.engine import (
     KillAt,
     Killed,

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.context import SilentReporter
 from takeback.errors import TakebackError
-from takeback.ledger.file import IN_MEMORY
+from takeback.ledger.file import IN_MEMORY, TABLES
+from takeback.ledger.follow import catch_up
 from takeback.ledger.ledger import Ledger
-from takeback.ledger.schema import TABLES
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import (
     EDIT,
@@ -31,15 +32,13 @@ from takeback.model.event import (
 from takeback.model.ids import CheckpointId, SessionId, new_operation_id
 from takeback.model.operation import PRUNE, Pruned
 from takeback.model.retention import Bounds
-from takeback.ops.catch_up import catch_up
-from takeback.ops.context import SilentReporter
-from takeback.ops.receive import Delivery, receive, take_waiting
 from takeback.retention.prune import Inventory
 from takeback.retention.shed import Shedding
 from takeback.store import pending
 from takeback.store.history import Chains, Rewriting, expired
-from takeback.store.operations import write_operation
+from takeback.store.records import write_operation
 from takeback.store.sink import PackSink
+from takeback.turns.receive import Delivery, receive, take_waiting
 from tests.support.engine import Heard, TestClock
 
 TYPE_CHECKING = False

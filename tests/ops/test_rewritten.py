@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context, LockedContext
 from takeback.errors import TimedOut
 from takeback.git.objects import COMMIT, encode_commit
 from takeback.ledger.file import IN_MEMORY
+from takeback.ledger.follow import catch_up
 from takeback.ledger.ledger import Ledger
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.ops.catch_up import catch_up
-from takeback.ops.context import Context, LockedContext
-from takeback.ops.receive import Delivery, receive
 from takeback.store.records import chain
 from takeback.store.sink import PackSink
+from takeback.turns.receive import Delivery, receive
 from tests.support.engine import Heard, Killed, clock_of, garble, refs_of, under_lock
 
 

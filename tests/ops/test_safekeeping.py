@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.policy import Policy
-from takeback.ops.capture import capture
-from takeback.ops.context import Context
+from takeback.capture.capture import capture
+from takeback.context import Context
+from takeback.model.coverage import Policy
 from takeback.rewind.safekeeping import Safekeeping, Unsavable
-from takeback.store.held import Held
-from takeback.worktree.patterns import LeftOut
-from takeback.worktree.reading import Intake
+from takeback.store.trees import Held
+from takeback.worktree.read import Intake
+from takeback.worktree.rules import LeftOut
 from tests.support.engine import file_entry
 
 

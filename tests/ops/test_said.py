@@ -16,9 +16,8 @@ from takeback.errors import Refused
 from takeback.fork.fork import conversation_of, history_at
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.ops.said import said_now
-from takeback.ops.transcript import parts_now
 from takeback.store.conversation import PIECE
+from takeback.turns.said import parts_now, said_now
 
 GROUP = 128 * PIECE
 LONG = 9 * PIECE + 77

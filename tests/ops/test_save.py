@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from takeback.capture.capture import saved_since
+from takeback.context import Context
 from takeback.errors import NoSuchCheckpoint
+from takeback.ledger.follow import open_ledger
 from takeback.model import event as events
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.coverage import Overrides, Policy
 from takeback.model.event import EDIT, READ, SHELL, AgentEvent, ToolCall
-from takeback.model.plan import Outcome
-from takeback.model.policy import Overrides, Policy
-from takeback.ops.catch_up import open_ledger
-from takeback.ops.context import Context
-from takeback.ops.receive import Delivery, receive
-from takeback.ops.save import saved_since
+from takeback.model.operation import Outcome
 from takeback.rewind.refuse import facts
 from takeback.timeline.look import cat, cat_outside
+from takeback.turns.receive import Delivery, receive
 from tests.support.engine import carry_out, clock_of, heard_by, opened, packs_of, refs_of, request
 from tests.support.git import git
 

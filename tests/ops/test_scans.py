@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.context import Context
 from takeback.ledger import ledger as ledgers
 from takeback.ledger import sessions as questions
 from takeback.ledger.file import LedgerFile
+from takeback.ledger.follow import catch_up
 from takeback.ledger.ledger import Ledger
 from takeback.model import event as events
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
-from takeback.ops.catch_up import catch_up
-from takeback.ops.context import Context
-from takeback.ops.receive import Delivery, receive
 from takeback.store import store as stores
+from takeback.turns.receive import Delivery, receive
 
 GROWING = ("checkpoints", "turns", "turn_changes", "changes", "sessions", "other")
 """The tables with a row for each checkpoint, turn or change, as the plans name them."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from takeback.check.settings import edit_for_all, edit_for_workspace, set_setting
 from takeback.errors import WriteFailed
-from takeback.ops.settings import edit_for_all, edit_for_workspace, set_setting
 
 
 def test_a_setting_is_set_and_removed_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:

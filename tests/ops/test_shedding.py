@@ -11,7 +11,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.errors import Expired
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.model.retention import DAY
 from takeback.retention.prune import Upkeep
 from takeback.retention.sweep import index_anew, pack_anew, sweep

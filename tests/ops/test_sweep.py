@@ -17,7 +17,6 @@ from takeback.git.pack import TEMPORARY
 from takeback.ledger import file
 from takeback.model.event import EDIT, PROMPT, TOOL_BEFORE, TURN_END, AgentEvent, ToolCall
 from takeback.model.ids import SessionId, new_operation_id
-from takeback.ops.receive import Delivery, receive
 from takeback.retention import sweep as sweep_room
 from takeback.retention.prune import Prune, Selection, Upkeep
 from takeback.retention.sweep import empty_trash, index_anew, is_outgrown, pack_anew, sweep
@@ -26,6 +25,7 @@ from takeback.store.records import Record, read_record
 from takeback.store.repack import has_garbage, note_garbage, size_on_disk
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
+from takeback.turns.receive import Delivery, receive
 from tests.support.engine import packs_of
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ from takeback.model.retention import DAY
 from takeback.paths import config_file
 from takeback.retention import sweep as sweep_room
 from takeback.retention.sweep import sweep
-from takeback.store import detached
+from takeback.store import store
 from takeback.store.repack import size_on_disk
 from tests.support.agent import speaker
 from tests.support.engine import TestClock
@@ -178,8 +178,8 @@ def at_rest() -> None:
 
 
 def _has_none_running() -> bool:
-    detached._wait_for_ended()
-    return not detached._running
+    store._wait_for_ended()
+    return not store._running
 
 
 def turn_of(size: int, workspace: Path, name: str = "a") -> None:
@@ -241,8 +241,8 @@ def test_the_next_event_begins_a_sweep_again_that_was_killed(
 def kill_what_began(delay: float) -> None:
     """Kills the processes in the background, wherever they are by then."""
     time.sleep(delay)
-    detached._wait_for_ended()
-    for process in detached._running:
+    store._wait_for_ended()
+    for process in store._running:
         os.kill(process, signal.SIGKILL)
     at_rest()
 
@@ -256,13 +256,13 @@ def test_what_cannot_be_dropped_is_named_and_not_swept_for_at_each_capture(
         at_rest()
     assert bounded.status().over_budget
     started: list[str] = []
-    spawn = detached.spawn
+    spawn = store.spawn
 
     def counted(module: str, directory: str, function: str = "main") -> None:
         started.append(module)
         spawn(module, directory, function)
 
-    monkeypatch.setattr(detached, "spawn", counted)
+    monkeypatch.setattr(store, "spawn", counted)
     for _ in range(6):
         turn_of(TURN // 10, workspace, "b")
         at_rest()

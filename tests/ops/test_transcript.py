@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.session import TranscriptPart
-from takeback.ops.transcript import (
+from takeback.model.checkpoint import TranscriptPart
+from takeback.turns.said import (
     first_line,
     may_lie_at,
     parts_now,

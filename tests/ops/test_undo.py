@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
+from takeback.context import Context
 from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.operation import REDO, UNDO, moves
-from takeback.model.plan import Outcome
-from takeback.model.policy import Overrides
-from takeback.ops.context import Context
+from takeback.model.coverage import Overrides
+from takeback.model.operation import REDO, UNDO, Outcome, moves
 from takeback.rewind import plan as plan_room
 from takeback.rewind import rewind as rewind_room
 from takeback.rewind.plan import Scope
 from takeback.rewind.rewind import next_step
-from takeback.store.operations import read_operations
+from takeback.store.records import read_operations
 from tests.support.engine import carry_out, checkpoint, clock_of, find_in, request
 from tests.support.trees import tree_state
 

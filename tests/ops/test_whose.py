@@ -11,12 +11,11 @@ from takeback.errors import NoSuchCheckpoint, WhichSession
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger
 from takeback.ledger.sessions import add_turn, note_session
-from takeback.model.checkpoint import Checkpoint
+from takeback.model.checkpoint import Checkpoint, Origin
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.session import Origin
 from takeback.model.timeline import ENDED, PROMPTED, Candidate, Turn
-from takeback.ops.running import RunningTurn
 from takeback.timeline.sessions import Around, Meant, meant
+from takeback.turns.running import RunningTurn
 from tests.support.engine import NOON
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.model.coverage import Overrides
 from takeback.model.merge import ConflictChoices
-from takeback.model.plan import Outcome, Plan
-from takeback.model.policy import Overrides
+from takeback.model.operation import Outcome, Plan
 from takeback.rewind.plan import ALL_OTHERS, EDITS, Keeping
 from tests.support.lanes import shares
 

@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 )
 
 from takeback import Takeback
-from takeback.model.plan import Outcome
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
+from takeback.model.operation import Outcome
 from takeback.paths import config_file
 from tests.property.oracle import (
     IGNORE_RULES,

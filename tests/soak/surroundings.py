@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from takeback.ops.context import SystemClock
+from takeback.context import SystemClock
 
 _INTERPRETER = """#!{python} -I
 import sys
 sys.path.insert(0, {source!r})
-from takeback.ops.context import SystemClock
+from takeback.context import SystemClock
 with open({clock!r}) as file:
     now = float(file.read())
 SystemClock.now = lambda self: now

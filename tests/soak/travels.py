@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from takeback import Takeback
 from takeback.errors import Expired, NoSuchCheckpoint, Refused
+from takeback.model.coverage import Overrides
 from takeback.model.event import PROMPT, TURN_END
-from takeback.model.plan import Outcome
-from takeback.model.policy import Overrides
+from takeback.model.operation import Outcome
 from tests.soak.agent import Agent
 from tests.soak.project import Project, is_ignored
 from tests.soak.record import UNDO, Point, Tree, walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from takeback.ops.context import Context
+from takeback.context import Context
 from takeback.store.history import Chains
 from takeback.store.records import Record, read_record
 from tests.support.engine import checkpoint

@@ -7,23 +7,24 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.context import Context
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, EMPTY_TREE, TREE
-from takeback.model.checkpoint import MANUAL, Checkpoint
+from takeback.model.checkpoint import MANUAL, Checkpoint, Process, TranscriptPart
 from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
 from takeback.model.event import ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.session import Process, TranscriptPart
-from takeback.ops.context import Context
-from takeback.store.checkpoints import (
+from takeback.store.conversation import Part, read_conversation, write_conversation
+from takeback.store.records import (
+    chain,
     checkpoint_of,
     conversation_tree,
     newest_checkpoint,
     read_coverage,
+    read_record,
     write_checkpoint,
+    write_record,
 )
-from takeback.store.conversation import Part, read_conversation, write_conversation
-from takeback.store.records import chain, read_record, write_record
 from takeback.store.sink import PackSink
 from takeback.store.trees import build
 from tests.support.engine import NOON, Killed, file_entry, packing, refs_of

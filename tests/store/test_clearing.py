@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.store.clearing import delete_below
+from takeback.store.journal import delete_below
 
 
 def test_everything_goes(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takeback.context import Context, LockedContext
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context, LockedContext
 from takeback.store.conversation import PIECE, Part, read_conversation, write_conversation
 from takeback.store.sink import PackSink
 from tests.support.engine import garble, packs_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.store import detached
+from takeback.store import store
 from tests.support.processes import wait_for
 
 
@@ -28,6 +28,6 @@ def test_what_has_ended_is_waited_for_when_the_next_is_started(tmp_path: Path) -
     """A program that stays, such as the one that extensions talk to, starts thousands."""
     before = ended_children()
     for _ in range(4):
-        detached.spawn("os", str(tmp_path), "listdir")
+        store.spawn("os", str(tmp_path), "listdir")
         wait_for(ended_children)
     assert ended_children() <= before + 1  # or fewer: what ended before may be waited for, too

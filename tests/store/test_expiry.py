@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from takeback.capture.capture import capture, draft, record
+from takeback.context import Context, LockedContext
 from takeback.model.checkpoint import MANUAL, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId
-from takeback.ops.capture import capture, draft, record
-from takeback.ops.context import Context, LockedContext
-from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.history import Chains, Rewriting, all_trash, expired, remove_trash, restored
-from takeback.store.labels import Label, write_label
 from takeback.store.namespace import LABELS, TRASH
+from takeback.store.records import Label, checkpoints_back, newest_checkpoint, write_label
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON, checkpoint, refs_of, under_lock
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from takeback.check.check import verify
+from takeback.context import Context
 from takeback.errors import WriteFailed
 from takeback.git.objects import BLOB
-from takeback.git.repository import pack_reachable
-from takeback.ops.context import Context
+from takeback.git.process import pack_reachable
 from takeback.store import journal, repack
 from takeback.store.lock import Lock
 from takeback.store.repack import Collected, collect

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.context import Context
+from takeback.context import Context
 from takeback.store import trees
-from takeback.store.held import Held
 from takeback.store.store import Store
+from takeback.store.trees import Held
 from tests.support.engine import checkpoint, garble
 
 

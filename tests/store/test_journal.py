@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.context import Context, LockedContext
 from takeback.errors import StoreDamaged
-from takeback.ops.context import Context, LockedContext
 from takeback.store import journal
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from takeback.context import Context
 from takeback.model.checkpoint import Checkpoint
-from takeback.ops.context import Context
-from takeback.store.labels import Label, read_labels, remove_label, write_label
 from takeback.store.namespace import LABELS, label_ref
+from takeback.store.records import Label, read_labels, remove_label, write_label
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON, checkpoint, under_lock
 

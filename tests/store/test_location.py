@@ -11,9 +11,8 @@ import pytest
 from takeback import kernel
 from takeback.model.checkpoint import Checkpoint
 from takeback.store import location as locations
-from takeback.store import succession
-from takeback.store.location import Identity, StoreLocation
-from takeback.store.machine import machine_of
+from takeback.store import location as succession
+from takeback.store.location import Identity, StoreLocation, machine_of
 from takeback.store.store import Store
 from tests.support.engine import Heard, checkpoint, heard_by, opened, refs_of
 from tests.support.git import git

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import InUse, StoreMoved, TakebackError, WriteFailed
-from takeback.store.lock import Lock
-from takeback.store.waiting_line import WaitingLine
+from takeback.store.lock import Lock, WaitingLine
 from tests.support.processes import Started, join, lock_holder, wait_for
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from takeback.capture.capture import capture
+from takeback.context import Context, LockedContext
 from takeback.errors import InUse
 from takeback.git.objects import BLOB
 from takeback.model.ids import SessionId
-from takeback.ops.capture import capture
-from takeback.ops.context import Context, LockedContext
 from takeback.store import journal, notes
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from takeback.ops.context import Context
-from takeback.store import log
+from takeback.context import Context
+from takeback.store import notes
 
 
 def test_each_failure_is_one_line_with_its_time_oldest_first(context: Context) -> None:
-    assert log.read(context.store) == []
-    log.append(context.store, "first\nover two\t lines")
-    log.append(context.store, "second \udcff")
-    first, second = log.read(context.store)
+    assert notes.read_log(context.store) == []
+    notes.append(context.store, "first\nover two\t lines")
+    notes.append(context.store, "second \udcff")
+    first, second = notes.read_log(context.store)
     assert first.endswith("Z first over two lines")
     assert second.endswith(r"Z second \xff")
     assert Path(context.store.path("log")).stat().st_mode & 0o777 == 0o600
@@ -21,24 +21,28 @@ def test_each_failure_is_one_line_with_its_time_oldest_first(context: Context) -
 
 def test_only_the_newest_lines_are_read(context: Context) -> None:
     for number in range(30):
-        log.append(context.store, f"number {number}")
-    assert [line.split()[-1] for line in log.read(context.store, last=3)] == ["27", "28", "29"]
+        notes.append(context.store, f"number {number}")
+    assert [line.split()[-1] for line in notes.read_log(context.store, last=3)] == [
+        "27",
+        "28",
+        "29",
+    ]
 
 
 def test_the_log_does_not_grow_for_ever_and_keeps_its_end(context: Context) -> None:
     path = Path(context.store.path("log"))
     path.write_text("".join(f"old line {number}\n" for number in range(30_000)))
     before = path.stat().st_size
-    log.append(context.store, "the newest")
+    notes.append(context.store, "the newest")
     assert path.stat().st_size < before // 2
     assert path.read_text().startswith("old line ")
-    assert log.read(context.store)[-1].endswith("the newest")
+    assert notes.read_log(context.store)[-1].endswith("the newest")
 
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_work(context: Context) -> None:
     Path(context.store.path("log")).mkdir()
-    log.append(context.store, "lost")
-    assert log.read(context.store) == []
+    notes.append(context.store, "lost")
+    assert notes.read_log(context.store) == []
 
 
 def test_what_is_no_file_holds_no_lines_and_keeps_nobody_waiting(
@@ -46,7 +50,7 @@ def test_what_is_no_file_holds_no_lines_and_keeps_nobody_waiting(
 ) -> None:
     place = tmp_path / "log"
     os.mkfifo(place)
-    assert log.read_from(str(place)) == []
+    assert notes.read_from(str(place)) == []
     place.unlink()
     place.mkdir()
-    assert log.read_from(str(place)) == []
+    assert notes.read_from(str(place)) == []

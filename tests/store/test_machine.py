@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
-from takeback.store.machine import known_machine, machine_of
+from takeback.store.location import known_machine, machine_of
 from tests.support.engine import KillAt, Killed
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from takeback import durable
 from takeback.check.check import verify
+from takeback.context import Context
 from takeback.errors import WriteFailed
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
-from takeback.ops.context import Context
-from takeback.store import log, repack, trees
+from takeback.store import notes, repack, trees
 from takeback.store.location import read_location
 from takeback.store.lock import Lock
 from takeback.store.sink import PackSink
@@ -70,7 +70,7 @@ def test_sixty_checkpoints_leave_few_packs_and_all_of_them_can_be_gone_to(
     wait_for(lambda: len(packs_of(context.store)) <= MOST_PACKS)
     wait_for_the_end(context)
     assert len(packs_of(context.store)) <= MOST_PACKS + 5
-    assert log.read(context.store) == []
+    assert notes.read_log(context.store) == []
     for number, one in enumerate(made):
         assert holds(context, one, b"version %d\n" % number)
     assert verify(context, read_data=True).problems == ()
@@ -126,12 +126,12 @@ def test_after_a_failure_it_is_not_tried_again_at_each_capture(context: Context)
     assert run(partial(repack.main, context.store.directory)).done
     repack.start_detached(context.store)
     wait_for_the_end(context)
-    assert len(log.read(context.store)) == 1
+    assert len(notes.read_log(context.store)) == 1
     failed = context.store.path("maintenance.failed")
     hour_ago = time.time() - 3601
     os.utime(failed, (hour_ago, hour_ago))
     repack.start_detached(context.store)
-    wait_for(lambda: len(log.read(context.store)) == 2)
+    wait_for(lambda: len(notes.read_log(context.store)) == 2)
 
 
 def test_a_combined_pack_is_believed(context: Context) -> None:
@@ -204,7 +204,7 @@ def test_combining_alarms_no_capture(workspace: Path, context: Context) -> None:
     made = checkpoint(context)
     assert holds(context, made, b"stays")
     assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
-    assert log.read(context.store) == []
+    assert notes.read_log(context.store) == []
 
 
 @pytest.mark.slow
@@ -323,9 +323,9 @@ def test_a_damaged_object_stops_the_combining_and_every_pack_stays(context: Cont
     garble(context.store, oids[2])
     before = packs_of(context.store)
     repack.start_detached(context.store)
-    wait_for(lambda: log.read(context.store) != [])
+    wait_for(lambda: notes.read_log(context.store) != [])
     wait_for_the_end(context)
-    assert "maintenance failed" in log.read(context.store)[0]
+    assert "maintenance failed" in notes.read_log(context.store)[0]
     assert packs_of(context.store) == before
 
 
@@ -350,7 +350,7 @@ def test_a_process_that_cannot_be_started_is_a_line_in_the_log(
 ) -> None:
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
     repack.start_detached(context.store)
-    assert "could not be started" in log.read(context.store)[0]
+    assert "could not be started" in notes.read_log(context.store)[0]
 
 
 def test_what_the_detached_process_prints_or_holds_is_not_ours(context: Context) -> None:

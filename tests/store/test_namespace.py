@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takeback.context import Context
 from takeback.git.refs import Refs
-from takeback.ops.context import Context
 from takeback.store.namespace import SESSIONS, is_name, session_id, session_of, session_ref
 from takeback.store.records import write_record
 from takeback.timeline import timeline

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from takeback.model.change import Change
+from takeback.context import Context, LockedContext
+from takeback.model.checkpoint import DIRECTORY, FILE, LINK, Change, Entry
 from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import BOTH, REWIND, UNDO, Move
-from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
-from takeback.ops.context import Context, LockedContext
 from takeback.store.namespace import log_ref
-from takeback.store.operations import newest_id, read_operations, write_operation
+from takeback.store.records import newest_id, read_operations, write_operation
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.context import Context, LockedContext
+from takeback.model.checkpoint import TranscriptPart
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import TranscriptPart
-from takeback.ops.context import Context, LockedContext
 from takeback.store import pending
 from tests.support.engine import NOON, KillAt, Killed
 

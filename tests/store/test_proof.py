@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from takeback.context import Context
 from takeback.git.objects import BLOB, object_id
 from takeback.model.secret import Needles
-from takeback.ops.context import Context
 from takeback.store.proof import Search
 from tests.support.engine import garble, packing
 from tests.support.git import git

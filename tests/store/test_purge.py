@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.context import Context
 from takeback.errors import StoreDamaged
-from takeback.ops.context import Context
 from takeback.store import redaction, tombstones
 from takeback.store.redaction import PurgeJournal
 from tests.support.engine import Heard, checkpoint, refs_of

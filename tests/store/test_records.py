@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from takeback.context import Context, LockedContext
 from takeback.errors import ObjectMissing, StoreDamaged
 from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree
-from takeback.ops.context import Context, LockedContext
 from takeback.store.records import chain, read_record, write_record
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON, garble

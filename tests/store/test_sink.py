@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from takeback.capture.capture import capture
+from takeback.context import Context, LockedContext
 from takeback.errors import CaptureFailed, WriteFailed
 from takeback.git import objects
 from takeback.git.objects import BLOB, LONGEST, TREE, object_id
-from takeback.git.packlist import PackList
+from takeback.git.packfile import PackList
 from takeback.git.packs import Collision, Packs
-from takeback.ops.capture import capture
-from takeback.ops.context import Context, LockedContext
 from takeback.store import sink as module
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
-from takeback.worktree import reading
+from takeback.worktree import read as reading
 from tests.support.engine import clock_of, garble, packs_of, settle
 
 

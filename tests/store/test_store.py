@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from takeback import durable, kernel
+from takeback.context import Context
 from takeback.git.objects import TREE, encode_tree
-from takeback.ops.context import Context
 from takeback.store import records
-from takeback.store.operations import read_operations, write_operation
+from takeback.store.records import read_operations, write_operation
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
 from tests.store.test_operations import FIRST

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.context import Context
+from takeback.context import Context
 from takeback.store import repack
 from takeback.store.repack import (
     Mark,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context
 from takeback.errors import StoreDamaged
-from takeback.ops.context import Context
 from takeback.store import tombstones
 from takeback.store.store import Store
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takeback.context import Context
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, EMPTY_TREE
-from takeback.model.snapshot import DIRECTORY, Entry
-from takeback.ops.context import Context
+from takeback.model.checkpoint import DIRECTORY, Entry
 from takeback.store import trees
 from tests.support.engine import checkpoint, file_entry, garble, link_entry, packing
 

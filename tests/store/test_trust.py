@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from takeback import durable, kernel
+from takeback.context import Context, LockedContext
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context, LockedContext
 from takeback.store import trees
 from takeback.store.repack import checksum_holds
 from takeback.store.sink import PackSink

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.store.waiting_line import WaitingLine
+from takeback.store.lock import WaitingLine
 from tests.support.processes import Started, reap
 
 pytestmark = pytest.mark.skipif(
@@ -74,7 +74,7 @@ def test_who_dies_leaves_the_line_and_its_children_keep_no_place(lock: int, tmp_
 
 _WAIT = """
 import os, sys, time
-from takeback.store.waiting_line import WaitingLine
+from takeback.store.lock import WaitingLine
 lock = os.open(os.path.join(sys.argv[1], "lock"), os.O_RDWR)
 line = WaitingLine(lock, sys.argv[1])
 print("waits", flush=True)

@@ -10,23 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from takeback.capture.capture import Captured, capture
+from takeback.context import Context, LockedContext
 from takeback.git.objects import BLOB, object_id
-from takeback.model.checkpoint import Checkpoint
+from takeback.ledger.follow import open_ledger
+from takeback.model.checkpoint import FILE, LINK, Checkpoint, Entry
+from takeback.model.coverage import Policy
 from takeback.model.ids import CheckpointId
-from takeback.model.plan import Outcome, Plan
-from takeback.model.policy import Policy
-from takeback.model.snapshot import FILE, LINK, Entry
-from takeback.ops import checkpoint as checkpoints
-from takeback.ops.capture import Captured, capture
-from takeback.ops.catch_up import open_ledger
-from takeback.ops.context import Context, LockedContext
-from takeback.ops.open import locate, open_store, open_workspace
+from takeback.model.operation import Outcome, Plan
 from takeback.rewind.plan import Request
 from takeback.rewind.prepare import goal_of
 from takeback.rewind.rewind import rewind, take_in
 from takeback.store.namespace import local_ref, session_ref
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
+from takeback.turns import ends as checkpoints
+from takeback.workspaces import locate, open_store, open_workspace
 
 Result = TypeVar("Result")
 NOON = 1_794_744_000.0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from takeback import config
-from takeback.ops.settings import edit_for_all, set_setting
+from takeback.check.settings import edit_for_all, set_setting
 from tests.support.cli import Answer, Cli
 
 

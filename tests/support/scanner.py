@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from takeback.ops.context import Context
+from takeback.context import Context
 from takeback.store import trees
 from takeback.store.sink import PackSink
-from takeback.worktree.ignore import IgnoreRules
-from takeback.worktree.rules import Rules
+from takeback.worktree.cache import StatCache
+from takeback.worktree.rules import IgnoreRules, Rules
 from takeback.worktree.scan import Scan, Scanned, ScanSetup
-from takeback.worktree.statcache import StatCache
 
 Moment = Callable[[bytes], None]
 

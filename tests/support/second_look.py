@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from takeback import Takeback
+from takeback.context import SilentReporter
 from takeback.model.checkpoint import Checkpoint
-from takeback.ops.context import SilentReporter
-from takeback.ops.open import locate, open_store
-from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import session_id
+from takeback.store.records import newest_checkpoint
+from takeback.workspaces import locate, open_store
 from tests.support.processes import wait_for
 from tests.support.standby import PYTHON, Agent
 

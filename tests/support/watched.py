@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from takeback.ops.capture import Captured, capture
-from takeback.ops.context import Context
-from takeback.ops.watch import heard, keep_watched
-from takeback.worktree.watch_table import Note, WatchTable
-from takeback.worktree.watches import Watches
+from takeback.capture.capture import Captured, capture
+from takeback.capture.watch import heard, keep_watched
+from takeback.context import Context
+from takeback.worktree.watch import Note, Watches, WatchTable
 from tests.support.engine import settle
 from tests.support.scanner import Scanner
 

@@ -19,7 +19,7 @@ from takeback.app.engine import Engine
 from takeback.app.polled_reporter import PolledReporter
 from takeback.app.ticks import Ticked
 from takeback.app.workspace_thread import WorkspaceThread
-from takeback.model.session import Resume
+from takeback.model.checkpoint import Resume
 from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.flow import Flow
 from tests.support.journey import write_files

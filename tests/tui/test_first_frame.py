@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.tui.first_frame import FirstFrame, title_frame
 from takeback.tui.layout import list_width
 from takeback.tui.palette import known_styles

@@ -9,8 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from takeback import Takeback
-from takeback.model.operation import moves
-from takeback.model.plan import Outcome
+from takeback.model.operation import Outcome, moves
 from takeback.tui import after
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
-from takeback.model.policy import Overrides
+from takeback.model.coverage import Overrides
 from takeback.tui.bar_pieces import fitting
 from takeback.tui.bars import KeyBar
 from takeback.tui.detail.files import FileList

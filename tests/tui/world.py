@@ -17,10 +17,10 @@ from takeback.app.polled_reporter import PolledReporter
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model import event as events
 from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
-from takeback.ops.receive import Received
 from takeback.tui.main import MainScreen
 from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.list import TimelineList
+from takeback.turns.receive import Received
 from tests.support.engine import NOON, TestClock
 from tests.support.journey import write_files
 from tests.tui.stage import until

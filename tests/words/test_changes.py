@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from takeback.errors import StoreDamaged
-from takeback.model.comparison import FileDiff, Side
+from takeback.model.checkpoint import DIRECTORY, FILE, LINK
 from takeback.model.ids import SessionId
-from takeback.model.snapshot import DIRECTORY, FILE, LINK
+from takeback.model.operation import FileDiff, Side
 from takeback.model.timeline import OwnedChange
 from takeback.words import changes as words
 

@@ -7,18 +7,16 @@ from typing import Any
 import pytest
 
 from takeback.errors import Bug, InUse, RecoveredInstead, Refused, WriteFailed
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.goal import Goal
+from takeback.model.checkpoint import Checkpoint, Resume
+from takeback.model.coverage import Overrides
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.plan import LeftAlone, Plan, Refusal
-from takeback.model.policy import Overrides
-from takeback.model.session import Resume
+from takeback.model.operation import Goal, LeftAlone, Plan, Refusal
 from takeback.words import choices, refusals, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.plan import RefusalCode
-    from takeback.model.policy import Waiver
+    from takeback.model.coverage import Waiver
+    from takeback.model.operation import RefusalCode
 
 TARGET = Checkpoint(
     CheckpointId("k4m7p2xq9tcd"), SessionId("s"), "manual", 0.0, SnapshotId("00"), b"", True, 1

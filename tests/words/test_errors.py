@@ -11,7 +11,7 @@ from takeback.errors import (
     Refused,
     UsageError,
 )
-from takeback.model.plan import Refusal
+from takeback.model.operation import Refusal
 from takeback.words import errors
 from takeback.words.choices import trouble_lines
 

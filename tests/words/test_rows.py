@@ -6,8 +6,7 @@ import pytest
 
 from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.row import Spot, TimelineRow
-from takeback.model.timeline import Session
+from takeback.model.timeline import Session, Spot, TimelineRow
 from takeback.timeline.timeline import TimelineEntry
 from takeback.words import rows
 

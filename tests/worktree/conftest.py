@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.context import Context
+from takeback.context import Context
 from tests.support.engine import opened
 
 

@@ -11,10 +11,9 @@ import pytest
 
 from takeback import durable, kernel
 from takeback.errors import StoreDamaged
-from takeback.model.snapshot import DIRECTORY, Entry
-from takeback.worktree.apply import Applied, Apply
+from takeback.model.checkpoint import DIRECTORY, Entry
+from takeback.worktree.apply import Applied, Apply, Inside, Unit
 from takeback.worktree.resume import CHANGED, is_exactly
-from takeback.worktree.unit import Inside, Unit
 from tests.support.engine import Blobs, Heard, file_entry, link_entry
 from tests.support.trees import Entry as Found
 from tests.support.trees import tree_state

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.context import Context
-from takeback.worktree import belief
-from takeback.worktree.belief import Belief, ScanTime
+from takeback.context import Context
+from takeback.worktree import look
 from takeback.worktree.directory import doubted, signature
+from takeback.worktree.look import Belief, ScanTime
 from tests.support.cli import Cli
 from tests.support.engine import opened, settle
 from tests.support.processes import Started
@@ -143,7 +143,7 @@ def test_what_is_read_again_is_bounded_in_files_and_bytes(
     moment = ScanTime(time.time_ns() + 10**10, distrusted=False)
     for limit, value in (("_FILES", 3), ("_BYTES", 35)):
         with monkeypatch.context() as patch:
-            patch.setattr(belief, limit, value)
+            patch.setattr(look, limit, value)
             few = Belief(moment)
             answers = [few.of(mark) == mark for _ in range(6)]
         assert answers == [True] * 3 + [False] * 3
@@ -174,7 +174,7 @@ def test_an_old_file_is_believed_even_if_it_is_open_for_writing(
 def test_where_the_kernel_does_not_tell_the_age_alone_decides(
     workspace: Path, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from takeback.worktree import reading
+    from takeback.worktree import read as reading
 
     monkeypatch.setattr(reading, "_LEASE", None)
     (workspace / "f").write_text("x")

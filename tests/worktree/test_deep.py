@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.snapshot import DIRECTORY, Entry
-from takeback.worktree import ondisk, removal
-from takeback.worktree.apply import Apply
-from takeback.worktree.descent import Descent
-from takeback.worktree.unit import Inside, Unit
+from takeback.model.checkpoint import DIRECTORY, Entry
+from takeback.worktree import place, removal
+from takeback.worktree.apply import Apply, Inside, Unit
+from takeback.worktree.place import Descent
 from tests.support.engine import Blobs, Heard, file_entry
 
 LEVELS = 4000
@@ -36,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 def fd(root: Path) -> Iterator[int]:
     fd = os.open(root, os.O_RDONLY)
     yield fd
-    for name in ondisk.names_in(fd):
+    for name in place.names_in(fd):
         removal.remove_tree(fd, name)  # pytest's own removal recurses
     os.close(fd)
 
@@ -61,7 +60,7 @@ def apply(fd: int, *units: Unit) -> None:
 @pytest.mark.slow
 def test_it_is_written_displaced_and_removed(fd: int, root: Path) -> None:
     apply(fd, Unit(0, b"d", None, FOLDER, inside_new=INSIDE))
-    assert ondisk.matches(fd, b"d", FOLDER, INSIDE)
+    assert place.matches(fd, b"d", FOLDER, INSIDE)
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     apply(fd, Unit(0, b"d", FOLDER, NEW, inside_old=INSIDE))
     assert (root / "d").read_bytes() == b"new"
@@ -76,7 +75,7 @@ def test_a_file_at_its_bottom_is_replaced_and_deleted(fd: int) -> None:
     old = file_entry(b"bottom")
     apply(fd, Unit(0, b"d/" + BOTTOM, old, NEW))
     apply(fd, Unit(0, b"d/" + BOTTOM, NEW, None))
-    assert ondisk.matches(fd, b"d", FOLDER, INSIDE[:-1])
+    assert place.matches(fd, b"d", FOLDER, INSIDE[:-1])
 
 
 @pytest.mark.long

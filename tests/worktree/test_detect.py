@@ -11,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.context import Context
-from takeback.worktree import detect, look
-from takeback.worktree.detect import can_fork, changed_directories
-from takeback.worktree.directory import LISTED, MODE, NAMES, PATH, SIGNATURES, Directory
-from takeback.worktree.record import CacheDamaged
-from takeback.worktree.statcache import StatCache
+from takeback.context import Context
+from takeback.worktree import look
+from takeback.worktree.cache import StatCache
+from takeback.worktree.directory import (
+    LISTED,
+    MODE,
+    NAMES,
+    PATH,
+    SIGNATURES,
+    CacheDamaged,
+    Directory,
+)
+from takeback.worktree.look import can_fork, changed_directories
 from tests.support.engine import checkpoint, settle
 from tests.support.processes import join
 
@@ -27,8 +34,8 @@ def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.param == "C":
         if not os.path.exists(look.LIBRARY):
             pytest.skip("there was no C compiler when takeback was installed")
-        monkeypatch.setattr(detect, "_MANY", 0)
-        monkeypatch.setattr(detect, "changed_among", None)
+        monkeypatch.setattr(look, "_MANY", 0)
+        monkeypatch.setattr(look, "changed_among", None)
     return str(request.param)
 
 
@@ -171,7 +178,7 @@ def test_a_library_that_does_not_load_or_is_of_another_version_is_done_without(
 ) -> None:
     import _ctypes
 
-    monkeypatch.setattr(detect, "_MANY", 0)
+    monkeypatch.setattr(look, "_MANY", 0)
     (root / "c" / "f").write_text("2")
     (tmp_path / "garbage.so").write_bytes(b"not a library")
     for library in ("missing.so", "garbage.so", _ctypes.__file__):
@@ -204,7 +211,7 @@ def test_a_process_with_threads_is_not_forked() -> None:
 
 _A_THREAD_OF_C = """
 import ctypes
-from takeback.worktree.detect import can_fork
+from takeback.worktree.look import can_fork
 assert can_fork()
 libc = ctypes.CDLL(None)
 thread = ctypes.c_ulong()
@@ -221,18 +228,18 @@ def test_a_process_with_threads_that_python_does_not_know_is_not_forked() -> Non
 
 _TWO = """
 import os, sys
-from takeback.worktree import detect, look
-from takeback.worktree.statcache import StatCache
+from takeback.worktree import look
+from takeback.worktree.cache import StatCache
 
 forks = []
 real = os.fork
 os.fork = lambda: forks.append(real()) or forks[-1]
-detect._MANY = 1
+look._MANY = 1
 look.LIBRARY = ""
 known = StatCache.load(sys.argv[1]).known
 root = os.open(sys.argv[2], os.O_RDONLY)
 dies = sys.argv[3] == "dies"
-found = detect.changed_directories(root, known, in_child=lambda: os._exit(3) if dies else None)
+found = look.changed_directories(root, known, in_child=lambda: os._exit(3) if dies else None)
 print(len(forks), *sorted(map(os.fsdecode, found)))
 """
 

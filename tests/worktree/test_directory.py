@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takeback.worktree.belief import Belief, ScanTime
 from takeback.worktree.directory import (
     NEVER_TRUSTED,
     SIGNATURE_SIZE,
@@ -21,6 +20,7 @@ from takeback.worktree.directory import (
     signature,
     undoubted,
 )
+from takeback.worktree.look import Belief, ScanTime
 
 _NAMES = st.binary(min_size=1, max_size=6).filter(
     lambda name: b"/" not in name and b"\0" not in name

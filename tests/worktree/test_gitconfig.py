@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback.worktree import project
-from takeback.worktree.gitconfig import excludes_file
+from takeback.worktree.gitconfig import excludes_file, matches
 from takeback.worktree.project import GitDirectory
-from takeback.worktree.wildmatch import matches
 from tests.support.cli import Cli
 from tests.support.git import git
 

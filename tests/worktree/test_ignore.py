@@ -11,7 +11,7 @@ import pytest
 
 from takeback import errors
 from takeback.git.process import Git, find_git
-from takeback.worktree.ignore import IgnoreRaced, IgnoreRules
+from takeback.worktree.rules import IgnoreRaced, IgnoreRules
 from tests.support.git import git
 
 

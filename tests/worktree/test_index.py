@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.worktree.index import IndexUnreadable, tracked_names
+from takeback.worktree.project import IndexUnreadable, tracked_names
 from tests.support.git import git
 
 EMPTY_BLOB = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"

@@ -9,9 +9,8 @@ from zlib import crc32
 
 import pytest
 
+from takeback.worktree.cache import Known, StatCache
 from takeback.worktree.directory import REPOSITORY, Directory, FileTable
-from takeback.worktree.known import Known
-from takeback.worktree.statcache import StatCache
 
 
 def directory(path: bytes, *names: bytes) -> Directory:
@@ -103,7 +102,7 @@ def test_a_look_at_one_directory_reads_no_other(
     cache.known[b"directory7"].gaps = {b"x": "ignored"}
     cache.save(None)
     size = (tmp_path / "stat" / "table").stat().st_size
-    monkeypatch.setattr("takeback.worktree.table._READ_WHOLE", 0)
+    monkeypatch.setattr("takeback.worktree.cache._READ_WHOLE", 0)
     read = []
     real = os.pread
 

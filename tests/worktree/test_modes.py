@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
-from takeback.model.snapshot import DIRECTORY, Entry
-from takeback.worktree.modes import MODE_SET, set_directory_mode
+from takeback.model.checkpoint import DIRECTORY, Entry
+from takeback.worktree.apply import MODE_SET, Unit, set_directory_mode
 from takeback.worktree.resume import CHANGED
-from takeback.worktree.unit import Unit
 from tests.support.engine import KillAt, Killed
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context
 from takeback.store import trees
 from takeback.worktree.scan import Scanned
 from tests.support.cli import Cli

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.snapshot import DIRECTORY, Entry
-from takeback.worktree import ondisk
+from takeback.model.checkpoint import DIRECTORY, Entry
+from takeback.worktree import place
 from tests.support.engine import as_nobody, file_entry, link_entry
 
 FOLDER = Entry(DIRECTORY | 0o755, b"")
@@ -35,30 +35,30 @@ def fd(root: Path) -> Iterator[int]:
 
 def test_an_entry_is_what_is_there_hashed_and_not_followed(root: Path, fd: int) -> None:
     (root / "f").chmod(0o4755)
-    assert ondisk.entry_at(fd, b"f") == file_entry(b"1", 0o755)
-    assert ondisk.entry_at(fd, b"l") == link_entry(b"d")
-    assert ondisk.entry_at(fd, b"d") == FOLDER
+    assert place.entry_at(fd, b"f") == file_entry(b"1", 0o755)
+    assert place.entry_at(fd, b"l") == link_entry(b"d")
+    assert place.entry_at(fd, b"d") == FOLDER
     for name in (b"fifo", b"missing", b"f/x"):
-        assert ondisk.entry_at(fd, name) is None
-    assert ondisk.status(fd, b"missing") is None
+        assert place.entry_at(fd, name) is None
+    assert place.status(fd, b"missing") is None
 
 
 def test_a_file_matches_by_its_bytes_and_its_mode(root: Path, fd: int) -> None:
-    assert ondisk.matches(fd, b"f", file_entry(b"1"))
-    assert not ondisk.matches(fd, b"f", file_entry(b"2"))
-    assert not ondisk.matches(fd, b"f", file_entry(b"1", 0o600))
-    assert not ondisk.matches(fd, b"f", None)
-    assert ondisk.matches(fd, b"missing", None)
-    assert not ondisk.matches(fd, b"missing", file_entry(b"1"))
-    assert ondisk.matches(fd, b"l", link_entry(b"d"))
-    assert not ondisk.matches(fd, b"l", FOLDER)
-    assert not ondisk.matches(fd, b"fifo", file_entry(b""))
+    assert place.matches(fd, b"f", file_entry(b"1"))
+    assert not place.matches(fd, b"f", file_entry(b"2"))
+    assert not place.matches(fd, b"f", file_entry(b"1", 0o600))
+    assert not place.matches(fd, b"f", None)
+    assert place.matches(fd, b"missing", None)
+    assert not place.matches(fd, b"missing", file_entry(b"1"))
+    assert place.matches(fd, b"l", link_entry(b"d"))
+    assert not place.matches(fd, b"l", FOLDER)
+    assert not place.matches(fd, b"fifo", file_entry(b""))
 
 
 def test_a_directory_matches_with_exactly_what_is_in_it(root: Path, fd: int) -> None:
     inside = ((b"e", FOLDER), (b"x", file_entry(b"2")))
-    assert ondisk.matches(fd, b"d", FOLDER, inside)
-    assert ondisk.matches(fd, b"d", Entry(FOLDER.mode, b"any tree id"), inside)
+    assert place.matches(fd, b"d", FOLDER, inside)
+    assert place.matches(fd, b"d", Entry(FOLDER.mode, b"any tree id"), inside)
     for other in (
         (),
         inside[:1],
@@ -66,13 +66,13 @@ def test_a_directory_matches_with_exactly_what_is_in_it(root: Path, fd: int) -> 
         (inside[0], (b"x", file_entry(b"3"))),
         ((b"e", Entry(DIRECTORY | 0o700, b"")), inside[1]),
     ):
-        assert not ondisk.matches(fd, b"d", FOLDER, other)
+        assert not place.matches(fd, b"d", FOLDER, other)
     os.mkfifo(root / "d" / "pipe")
-    assert not ondisk.matches(fd, b"d", FOLDER, inside)
+    assert not place.matches(fd, b"d", FOLDER, inside)
 
 
 def test_a_walk_gives_parents_first_and_crosses_no_link(root: Path, fd: int) -> None:
-    found = [(path, None if seen is None else seen.entry) for path, seen in ondisk.walk(fd)]
+    found = [(path, None if seen is None else seen.entry) for path, seen in place.walk(fd)]
     assert found == [
         (b"d", FOLDER),
         (b"d/e", FOLDER),
@@ -87,4 +87,4 @@ def test_what_may_not_be_read_is_an_error_and_no_answer(root: Path, fd: int) -> 
     (root / "f").chmod(0o000)
     root.chmod(0o755)
     with as_nobody(), pytest.raises(PermissionError):
-        ondisk.entry_at(fd, b"f")
+        place.entry_at(fd, b"f")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.worktree.opened import OpenDirectories
+from takeback.worktree.place import OpenDirectories
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.worktree.patterns import Patterns
+from takeback.worktree.rules import Patterns
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context
 from takeback.store.trust import Trust
 from takeback.worktree.directory import signature
-from takeback.worktree.hashing import FileReading, Task
-from takeback.worktree.reader import FileReader
-from takeback.worktree.reading import GONE, Intake
+from takeback.worktree.read import GONE, FileReader, FileReading, Intake, Task
 from tests.support.engine import Heard, packing, packs_of
 
 
@@ -59,12 +57,12 @@ def test_each_task_gets_its_outcome(workspace: Path, context: Context) -> None:
 _TWO = """
 import errno, os, sys
 from takeback import durable
-from takeback.model.policy import Policy
-from takeback.ops.open import locate, open_store, open_workspace
-from takeback.ops.context import SilentReporter
+from takeback.model.coverage import Policy
+from takeback.workspaces import locate, open_store, open_workspace
+from takeback.context import SilentReporter
 from takeback.store.sink import PackSink
-from takeback.worktree import hashing, reader
-from takeback.worktree.reading import Intake
+from takeback.worktree import read
+from takeback.worktree.read import Intake
 
 class Full:
     def step(self, name):
@@ -82,15 +80,15 @@ def in_child():
 place = locate(os.fsencode(sys.argv[1]), os.environ, foreign_owner=False)
 store = open_store(place, os.environ, SilentReporter(), create=True)
 workspace = open_workspace(place)
-reader._WORTH_A_FORK_FILES = 2
+read._WORTH_A_FORK_FILES = 2
 portions = int(sys.argv[3])
-tasks = [hashing.Task(b"", b"%d" % number, 1) for number in range(10)]
+tasks = [read.Task(b"", b"%d" % number, 1) for number in range(10)]
 with store.locked("a test", wait=0) as locked:
     sink = PackSink(locked)
     try:
         intake = Intake(sink, size_limit=100)
-        how = hashing.FileReading(workspace.fd, intake, SilentReporter(), in_child)
-        with reader.FileReader(how) as reading:
+        how = read.FileReading(workspace.fd, intake, SilentReporter(), in_child)
+        with read.FileReader(how) as reading:
             for first in range(0, 10, 10 // portions):
                 last = first + 10 // portions >= 10
                 reading.read(tasks[first : first + 10 // portions], last=last)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from takeback.context import Context, LockedContext
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context, LockedContext
 from takeback.store.sink import PackSink
-from takeback.worktree.reading import GONE, Intake, Kept, keep
+from takeback.worktree.read import GONE, Intake, Kept, keep
 from tests.support.engine import as_nobody
 from tests.support.processes import join
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.snapshot import DIRECTORY, Entry
+from takeback.model.checkpoint import DIRECTORY, Entry
+from takeback.worktree.apply import Inside, Unit
 from takeback.worktree.resume import CHANGED, DONE, NEITHER, TO_DO, TWO_VERSIONS, resume
-from takeback.worktree.unit import Inside, Unit
 from tests.support.engine import Blobs, file_entry
 from tests.support.trees import tree_state
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from takeback.git.process import Git, find_git
-from takeback.model.policy import Policy
-from takeback.worktree.ignore import IgnoreRules
-from takeback.worktree.rules import Rules
+from takeback.model.coverage import Policy
+from takeback.worktree.rules import IgnoreRules, Rules
 from tests.support.git import git
 
 

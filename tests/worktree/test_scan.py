@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takeback.model.policy import Policy
-from takeback.ops.context import Context
+from takeback.context import Context
+from takeback.model.coverage import Policy
 from tests.support.engine import opened, settle
 from tests.support.git import git
 from tests.support.scanner import Scanner

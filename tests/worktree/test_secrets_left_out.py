@@ -6,14 +6,14 @@ import os
 import shutil
 from pathlib import Path
 
+from takeback.context import Context
 from takeback.git.objects import BLOB, object_id
 from takeback.model import event as events
+from takeback.model.coverage import Policy
 from takeback.model.event import EDIT, AgentEvent, ToolCall
-from takeback.model.plan import Outcome
-from takeback.model.policy import Policy
-from takeback.ops.context import Context
-from takeback.ops.receive import Delivery, receive
-from takeback.worktree.patterns import LeftOut
+from takeback.model.operation import Outcome
+from takeback.turns.receive import Delivery, receive
+from takeback.worktree.rules import LeftOut
 from tests.support.engine import captured, carry_out, checkpoint, clock_of, opened, request
 from tests.support.git import git
 

@@ -11,9 +11,9 @@ import pytest
 from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
-from takeback.model.snapshot import DIRECTORY, FILE, Entry
-from takeback.worktree import ondisk, removal, stage
-from takeback.worktree.unit import Unit
+from takeback.model.checkpoint import DIRECTORY, FILE, Entry
+from takeback.worktree import place, removal, stage
+from takeback.worktree.apply import Unit
 from tests.support.engine import Blobs, file_entry, link_entry
 
 BLOBS = Blobs(b"one", b"two", b"target")
@@ -41,7 +41,7 @@ def staged(fd: int, unit: Unit, blobs: stage.BlobSource = BLOBS) -> None:
 @pytest.mark.parametrize("entry", [file_entry(b"one", 0o640), link_entry(b"target")])
 def test_a_file_or_link_is_exactly_its_entry(fd: int, entry: Entry) -> None:
     staged(fd, Unit(0, b"f", None, entry))
-    assert ondisk.matches(fd, b"t", entry)
+    assert place.matches(fd, b"t", entry)
 
 
 def test_a_directory_is_exactly_its_entry_whatever_its_modes(root: Path, fd: int) -> None:
@@ -54,7 +54,7 @@ def test_a_directory_is_exactly_its_entry_whatever_its_modes(root: Path, fd: int
     )
     new = Entry(DIRECTORY | 0o550, b"")
     staged(fd, Unit(0, b"d", None, new, inside_new=inside))
-    assert ondisk.matches(fd, b"t", new, inside)
+    assert place.matches(fd, b"t", new, inside)
 
 
 def test_a_directory_is_closed_to_others_until_it_is_whole(
@@ -144,7 +144,7 @@ def test_nothing_is_taken_from_a_link_that_is_replaced(tmp_path: Path, root: Pat
     (tmp_path / "elsewhere").write_text("theirs")
     (root / "f").symlink_to(tmp_path / "elsewhere")
     staged(fd, Unit(0, b"f", link_entry(b"x"), file_entry(b"one")))
-    assert ondisk.matches(fd, b"t", file_entry(b"one"))
+    assert place.matches(fd, b"t", file_entry(b"one"))
 
 
 def test_remove_tree_takes_all_even_what_is_closed_and_follows_no_link(

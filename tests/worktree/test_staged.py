@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from takeback.worktree.project import git_directory
-from takeback.worktree.staged import differ, staged
+from takeback.worktree.project import differ, git_directory, staged
 from tests.support.git import git
 
 

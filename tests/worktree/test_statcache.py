@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takeback.worktree import statcache
-from takeback.worktree.directory import Directory, FileTable
-from takeback.worktree.record import CacheDamaged
-from takeback.worktree.statcache import CacheHeader, StatCache
+from takeback.worktree import cache as statcache
+from takeback.worktree.cache import CacheHeader, StatCache
+from takeback.worktree.directory import CacheDamaged, Directory, FileTable
 
 MARK = Struct("=5q").pack(1, 2, 3, 4, 0o100644)
 
@@ -213,7 +212,7 @@ def test_a_table_that_is_cut_while_it_is_used_is_damaged_and_then_void(
     place = tmp_path / "stat"
     filled(place)
     if large:
-        monkeypatch.setattr("takeback.worktree.table._READ_WHOLE", 0)
+        monkeypatch.setattr("takeback.worktree.cache._READ_WHOLE", 0)
     cache = StatCache.load(str(place))
     os.truncate(place / "table", 100)
     if not large:
@@ -342,8 +341,8 @@ def test_any_sequence_of_changes_loads_as_it_was_saved(
     place = tempfile.mkdtemp()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("takeback.worktree.statcache._LEAST_LOG", least_log)
-            patch.setattr("takeback.worktree.table._READ_WHOLE", read_whole)
+            patch.setattr("takeback.worktree.cache._LEAST_LOG", least_log)
+            patch.setattr("takeback.worktree.cache._READ_WHOLE", read_whole)
             _play(place, rounds)
     finally:
         shutil.rmtree(place)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.policy import Policy
-from takeback.ops.capture import Captured
-from takeback.ops.context import Context
+from takeback.capture.capture import Captured
+from takeback.context import Context
+from takeback.model.coverage import Policy
 from takeback.store import trees
 from tests.support.cli import Cli
 from tests.support.engine import captured, opened, settle, under_lock

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.policy import Policy
-from takeback.ops.context import Context
+from takeback.context import Context
+from takeback.model.coverage import Policy
 from takeback.store import trees
 from tests.support.engine import captured, opened, settle
 from tests.support.git import git

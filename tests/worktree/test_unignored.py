@@ -10,10 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback.git.process import Git, find_git
-from takeback.model.policy import Policy
-from takeback.worktree.ignore import IgnoreRules
-from takeback.worktree.rules import Rules
-from takeback.worktree.unignored import Unignored
+from takeback.model.coverage import Policy
+from takeback.worktree.rules import IgnoreRules, Rules, Unignored
 from tests.support.git import git
 
 PIECES = [

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model import json_text
-from takeback.model.change import Change
-from takeback.model.snapshot import DIRECTORY, Entry
-from takeback.worktree.unit import Unit, decode, encode, make_units
+from takeback.model.checkpoint import DIRECTORY, Change, Entry
+from takeback.worktree.apply import Unit, decode, encode, make_units
 from tests.support.engine import file_entry, link_entry
 
 OLD, NEW = file_entry(b"old"), file_entry(b"new", 0o755)

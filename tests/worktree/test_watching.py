@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from takeback.model.policy import Policy
-from takeback.ops.capture import capture
-from takeback.ops.context import Context
-from takeback.ops.watch import heard, keep_watched
-from takeback.store import watch_tally
+from takeback.capture.capture import capture
+from takeback.capture.watch import heard, keep_watched
+from takeback.context import Context
+from takeback.model.coverage import Policy
+from takeback.store import notes
 from takeback.worktree import watch
-from takeback.worktree.watch_table import ARMED, BUSY, IN_STEP, Note, WatchTable
-from takeback.worktree.watches import Watches
+from takeback.worktree.watch import ARMED, BUSY, IN_STEP, Note, Watches, WatchTable
 from tests.support.churn import Churn
 from tests.support.engine import captured, opened, settle
 from tests.support.git import git
@@ -334,8 +333,8 @@ def test_it_is_seen_and_so_is_what_follows(
     assert tally(watched).missed == 0
 
 
-def tally(watched: Watched) -> watch_tally.Tally:
-    return watch_tally.read(watched.context.store)
+def tally(watched: Watched) -> notes.Tally:
+    return notes.read_tally(watched.context.store)
 
 
 def test_what_was_written_through_an_old_descriptor_is_seen(watched: Watched, root: Path) -> None:
@@ -558,10 +557,10 @@ def test_it_takes_no_more_than_half_of_what_the_system_allows(
     assert watch.most_watches() == allowed // 2
     captured(context)
     watched = Watched(context)
-    monkeypatch.setattr("takeback.worktree.watches.most_watches", lambda: 5)
+    monkeypatch.setattr("takeback.worktree.watch.most_watches", lambda: 5)
     keep_watched(context, watched.watches())
     assert watched.held == []
-    monkeypatch.setattr("takeback.worktree.watches.most_watches", lambda: 6)
+    monkeypatch.setattr("takeback.worktree.watch.most_watches", lambda: 6)
     watched.begin()
     assert watched.watched_directories == 6
     (root / "one" / "seventh").mkdir()

@@ -17,7 +17,7 @@ from takeback.adapters import fields
 from takeback.model import event as events
 from takeback.model.value import Value
 from takeback.prompt_command import words_for
-from takeback.store.log import complain
+from takeback.store.notes import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

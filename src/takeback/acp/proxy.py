@@ -20,7 +20,7 @@ from takeback.acp.listener import LineListener
 from takeback.acp.recorder import Recorder
 from takeback.acp.streams import IncomingLines, OutgoingBytes
 from takeback.errors import TakebackError
-from takeback.store.log import complain
+from takeback.store.notes import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

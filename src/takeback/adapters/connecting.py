@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.model.connection import FileEdit
+    from takeback.model.agent import FileEdit
 
 
 def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ...]:

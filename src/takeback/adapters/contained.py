@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from takeback.errors import Refused, TakebackError
-from takeback.model.connection import Capabilities
+from takeback.model.agent import Capabilities, Headless, Message
+from takeback.model.checkpoint import NewSession, Resume
 from takeback.model.event import AgentEvent
-from takeback.model.message import Message
-from takeback.model.session import NewSession, Resume
-from takeback.model.summary import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from takeback.model.connection import FileEdit
-    from takeback.model.session import Anchor
+    from takeback.model.agent import FileEdit
+    from takeback.model.checkpoint import Anchor
     from takeback.ports import Importer
 
     T = TypeVar("T")

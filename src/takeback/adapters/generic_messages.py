@@ -16,14 +16,14 @@ from takeback.adapters.telling import (
     moment,
     records,
 )
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from takeback.model.message import Role
+    from takeback.model.agent import Role
 
 _ROLES: dict[str, Role] = {"user": USER, "human": USER, "assistant": ASSISTANT, "model": ASSISTANT}
 _PARTS: dict[str, Role] = {"user-prompt": USER, "text": ASSISTANT, "system-prompt": SYSTEM}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from takeback.adapters import connecting, jsonc
 from takeback.adapters.launcher import command_for, is_command, launcher_path
 from takeback.errors import Refused
-from takeback.model.connection import FileEdit
+from takeback.model.agent import FileEdit
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.model.connection import Silencer
+from takeback.model.agent import Silencer
 from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False

@@ -11,9 +11,16 @@ import json
 from collections import deque
 from datetime import UTC, datetime
 
+from takeback.model.agent import (
+    LONGEST_INPUT,
+    LONGEST_TEXT,
+    SYSTEM,
+    USER,
+    Message,
+    ToolUse,
+    is_framed,
+)
 from takeback.model.checkpoint import time_of
-from takeback.model.message import LONGEST_INPUT, LONGEST_TEXT, SYSTEM, USER, Message, ToolUse
-from takeback.model.summary import is_framed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

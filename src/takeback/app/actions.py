@@ -7,9 +7,9 @@ here.
 from __future__ import annotations
 
 from takeback.app import proposal as proposals
+from takeback.model.agent import FROM, UP_TO
 from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REVERT, UNDO, Move
 from takeback.model.path_text import FromRoot
-from takeback.model.summary import FROM, UP_TO
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ extension, which sends its request again; a nonce for a client of the server, wh
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.policy import NO_OVERRIDES
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
-    from takeback.model.plan import Plan
-    from takeback.model.policy import Overrides
+    from takeback.model.coverage import Overrides
+    from takeback.model.operation import Plan
     from takeback.retention.prune import Prune, Pruning
 
 AGAIN = "ask for the plan again and show it"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from takeback.app.session import AgentSession
-    from takeback.model.plan import Outcome
+    from takeback.model.operation import Outcome
     from takeback.ports import Clock, Reporter
 
     Where = str | os.PathLike[str]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from typing import Any, Self
 
-    from takeback.model.plan import Outcome
+    from takeback.model.operation import Outcome
     from takeback.ports import Clock, Reporter
     from takeback.purge.purge import Purge, Purging
     from takeback.retention.prune import Prune, Pruning

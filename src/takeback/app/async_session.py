@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import ToolCall
     from takeback.model.ids import SessionId
-    from takeback.ops.receive import Received
+    from takeback.turns.receive import Received
 
 
 @checked

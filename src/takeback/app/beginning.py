@@ -9,9 +9,9 @@ from takeback.app.connect import AgentState, agent_states
 from takeback.app.reading import unrecorded_by
 from takeback.app.silence import findings
 from takeback.app.workspace import location_of
+from takeback.check.settings import damaged
 from takeback.errors import Command
 from takeback.model.value import Value
-from takeback.ops.settings import damaged
 from takeback.paths import recorded_git, takeback_home
 from takeback.timeline.look import nothing_yet
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from takeback.check.check import Finding
     from takeback.errors import NotAWorkspace
-    from takeback.model.earlier import Earlier
+    from takeback.model.timeline import Earlier
     from takeback.timeline.look import Status
 
 
@@ -55,7 +55,7 @@ class Unopened(Value):
 
     def earlier(self) -> tuple[Earlier, ...]:
         """Returns what was kept for its path before the directory that is there now."""
-        from takeback.ops.earlier import earlier
+        from takeback.workspaces import earlier
 
         if self.never is not None:
             return ()
@@ -100,8 +100,8 @@ class Unopened(Value):
         from takeback.app.checkup import check_agents, check_recording
         from takeback.check.check import OFFER, Finding
         from takeback.check.doctor import check_git, check_round_trip
+        from takeback.check.settings import check
         from takeback.gate.asker import refuse_inside
-        from takeback.ops.settings import check
 
         if fix:
             refuse_inside("doctor --fix", self.environ)

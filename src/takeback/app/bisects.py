@@ -9,7 +9,7 @@ from takeback.app.border import guarded
 from takeback.app.steps import Steps
 from takeback.bisect.bisect import Inquiry
 from takeback.errors import UsageError
-from takeback.model.comparison import Between
+from takeback.model.operation import Between
 from takeback.model.path_text import to_text
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.bisect.bisect import Bisected, Bisection, Run
-    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import CountedChange
 
 
 @guarded

@@ -40,7 +40,7 @@ def bug(error: Exception) -> Bug:
     if isinstance(error, Bug):
         return error
     try:
-        from takeback.store.log import keep_trace
+        from takeback.store.notes import keep_trace
 
         kept = keep_trace(error)
     except Exception:  # noqa: BLE001 - the bug may be in what writes; it is told all the same

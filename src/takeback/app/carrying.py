@@ -9,10 +9,10 @@ from takeback.app import given
 from takeback.app.border import guarded
 from takeback.app.reverts import Reverts
 from takeback.errors import Command, NoSuchCheckpoint, Refused, WhichSession
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.naming import NEWEST, is_place
-from takeback.model.policy import NO_OVERRIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from takeback.app.reverts import TurnLike
     from takeback.app.travel import Asked
+    from takeback.capture.capture import Captured
     from takeback.ledger.ledger import Ledger
     from takeback.merge.revert import BranchEnd, Branches, CarriedTurn
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.policy import Overrides
-    from takeback.ops.capture import Captured
+    from takeback.model.operation import Outcome, Plan
     from takeback.rewind.plan import Request
     from takeback.rewind.refuse import Facts
 

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from takeback.model.connection import FileEdit, Silencer
+    from takeback.model.agent import FileEdit, Silencer
     from takeback.ports import Connection
 
 

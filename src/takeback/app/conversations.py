@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.model.agent import MessagePage, PlacedMessage
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.message import MessagePage, PlacedMessage
     from takeback.timeline.conversation import Source
 
 
@@ -92,6 +92,6 @@ class Conversations(Browsing):
 
     def _newest_conversation(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """Returns the newest checkpoint of the session after one that keeps a conversation."""
-        from takeback.ledger.told import told_since
+        from takeback.ledger.lists import told_since
 
         return self._ask(lambda ledger: told_since(ledger, checkpoint))

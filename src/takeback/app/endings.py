@@ -38,7 +38,7 @@ def _state(newest: Checkpoint) -> tuple[object, ...] | None:
 
 
 def _says_over(newest: Checkpoint) -> bool:
-    tail = rooms.transcript.read_tail(newest.transcript[-1], _TAIL)
+    tail = rooms.said.read_tail(newest.transcript[-1], _TAIL)
     return tail is not None and adapter_of(newest.agent or "").is_over(tail, newest.turn_id)
 
 

@@ -11,8 +11,8 @@ from takeback.app.following import Following
 from takeback.app.workspace import location_of
 from takeback.errors import Refused, UsageError
 from takeback.model.event import PROMPT, cleaned
-from takeback.ops.receive import Delivery, Received
 from takeback.paths import takeback_home
+from takeback.turns.receive import Delivery, Received
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
     from takeback.check.check import Finding
+    from takeback.context import Context
     from takeback.errors import NotAWorkspace, StoreMoved
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.earlier import Earlier
     from takeback.model.ids import SessionId
-    from takeback.model.plan import Outcome
-    from takeback.ops.checkpoint import Made
-    from takeback.ops.context import Context
-    from takeback.ops.forget import BroughtBack, Discarded
-    from takeback.ops.workspaces import KnownWorkspace
+    from takeback.model.operation import Outcome
+    from takeback.model.timeline import Earlier
+    from takeback.turns.ends import Made
+    from takeback.workspaces import BroughtBack, Discarded, KnownWorkspace
 
 
 @guarded
@@ -69,7 +68,7 @@ class Engine(Following):
                     ledger, wanted, self.now, by_model=model is not None
                 )
             )
-        return rooms.checkpoint.checkpoint(
+        return rooms.ends.checkpoint(
             self._context,
             label=label,
             label_by=model,
@@ -95,7 +94,7 @@ class Engine(Following):
     @staticmethod
     def workspaces(*, environ: Mapping[str, str] | None = None) -> list[KnownWorkspace]:
         """Returns every workspace that something is kept of, by path; opens none of them."""
-        from takeback.ops.workspaces import workspaces
+        from takeback.workspaces import workspaces
 
         return workspaces(takeback_home(os.environ if environ is None else environ))
 
@@ -151,12 +150,12 @@ class Engine(Following):
 
     def see_failures(self) -> None:
         """Notes that what went wrong so far was seen; ``status`` shows only what comes later."""
-        from takeback.ops.failures import Translated
-        from takeback.store import failures
+        from takeback.context import Translated
+        from takeback.store import notes
 
         self.refuse_inside("saying that failures were seen")
         with Translated("noting what was seen"):
-            failures.see(self._context.store, takeback_home(self._context.environ))
+            notes.see(self._context.store, takeback_home(self._context.environ))
 
     @classmethod
     def unopened(
@@ -204,7 +203,7 @@ class Engine(Following):
             if self._index is not None:
                 self._index.close()
             store, reporter = self._context.store, self._context.reporter
-            self._index = rooms.index.Index(store, reporter, rebuild=True)
+            self._index = rooms.follow.Index(store, reporter, rebuild=True)
         checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
         if unsound or rebuild:
             message = f"made anew from the store: {checkpoints} checkpoints"
@@ -217,7 +216,7 @@ class Engine(Following):
     ) -> tuple[Earlier, ...]:
         """Returns what was kept for a path before the directory that is there now."""
         environ = os.environ if environ is None else environ
-        return rooms.earlier.earlier(location_of(path, environ), environ)
+        return rooms.workspaces.earlier(location_of(path, environ), environ)
 
     @classmethod
     def adopt(
@@ -236,7 +235,7 @@ class Engine(Following):
         environ = os.environ if environ is None else environ
         refuse_inside("taking over an earlier store", environ)
         found = cls.earlier_named(name, path, environ=environ)
-        rooms.earlier.take_over(location_of(path, environ), found.directory, environ)
+        rooms.workspaces.take_over(location_of(path, environ), found.directory, environ)
         return found
 
     @classmethod
@@ -248,7 +247,7 @@ class Engine(Following):
         environ: Mapping[str, str] | None = None,
     ) -> Earlier:
         """Returns the earlier store of that id, or the only one; raises UsageError."""
-        return rooms.earlier.named(cls.earlier(path, environ=environ), name)
+        return rooms.workspaces.named(cls.earlier(path, environ=environ), name)
 
     def _open_anew(self, gone: StoreMoved) -> None:
         raise gone  # what is known here is of that store
@@ -265,10 +264,10 @@ class Engine(Following):
             self._index = None
         context = self._context
         home = takeback_home(context.environ)
-        made = rooms.forget.forget(context.store, home, context.clock.now())
+        made = rooms.workspaces.forget(context.store, home, context.clock.now())
         if not now or made is None:
             return made
-        rooms.forget.delete(made.forgotten, home)
+        rooms.workspaces.delete(made.forgotten, home)
         return None
 
     @classmethod
@@ -289,8 +288,8 @@ class Engine(Following):
         refuse_inside("a look at what was forgotten", environ)
         home = takeback_home(environ)
         if path is None:
-            return rooms.forget.forgotten(home, environ)
-        return rooms.forget.forgotten_at(home, os.fspath(path), environ, name)
+            return rooms.workspaces.forgotten(home, environ)
+        return rooms.workspaces.forgotten_at(home, os.fspath(path), environ, name)
 
     @classmethod
     def bring_back(
@@ -306,7 +305,7 @@ class Engine(Following):
         """
         environ = os.environ if environ is None else environ
         found = cls.forgotten(path, name, environ=environ)  # not for a model
-        return rooms.forget.bring_back(found[-1], takeback_home(environ), environ)
+        return rooms.workspaces.bring_back(found[-1], takeback_home(environ), environ)
 
     @classmethod
     def delete_forgotten(
@@ -318,4 +317,4 @@ class Engine(Following):
         environ = os.environ if environ is None else environ
         refuse_inside("deleting what was forgotten", environ)
         for one in found:
-            rooms.forget.delete(one.forgotten, takeback_home(environ))
+            rooms.workspaces.delete(one.forgotten, takeback_home(environ))

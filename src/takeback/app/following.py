@@ -9,7 +9,7 @@ from takeback.app.review import Reviewing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.news import NewsMark
+    from takeback.model.timeline import NewsMark
     from takeback.timeline.timeline import Happening
 
 

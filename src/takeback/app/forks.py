@@ -8,16 +8,16 @@ from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.carrying import Carrying
 from takeback.errors import UsageError
+from takeback.model.coverage import NO_OVERRIDES, Overrides
+from takeback.model.operation import IGNORED_STAY
 from takeback.model.path_text import to_text
-from takeback.model.plan import IGNORED_STAY
-from takeback.model.policy import NO_OVERRIDES, Overrides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
-    from takeback.git.linked import LinkedWorktree
+    from takeback.git.process import LinkedWorktree
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.operation import Outcome, Plan
     from takeback.rewind.plan import Request
 
 

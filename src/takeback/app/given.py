@@ -235,7 +235,7 @@ _KINDS: dict[str, Taking] = {
     "ScopeKind | None": _or_none(_text),
     "SummaryWay": _text,
     "Maker | None": _or_none(_with("a function that returns the summary of a text", "__call__")),
-    "Overrides": _one_of("Overrides, of takeback.model.policy", "Overrides"),
+    "Overrides": _one_of("Overrides, of takeback.model.coverage", "Overrides"),
     "Keeping": _one_of("Keeping, of takeback.rewind.plan", "Keeping"),
     "ConflictChoices": _one_of("ConflictChoices, of takeback.model.merge", "ConflictChoices"),
     "Plan | None": _or_none(_one_of("a plan that was returned", "Plan")),

@@ -6,10 +6,10 @@ import os
 
 from takeback import config, rooms
 from takeback.app.border import guarded
+from takeback.context import SilentReporter, SystemClock
 from takeback.errors import Option, UsageError
 from takeback.gate.asker import refuse_inside, refuse_look, who
 from takeback.model.path_text import to_text
-from takeback.ops.context import SilentReporter, SystemClock
 from takeback.paths import takeback_home
 from takeback.store.location import all_locations
 from takeback.store.repack import size_on_disk
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from takeback.ops.forget import Discarded
     from takeback.store.location import StoreLocation
     from takeback.timeline.look import Status
+    from takeback.workspaces import Discarded
 
 
 def gone_workspaces(environ: Mapping[str, str]) -> list[bytes]:
@@ -67,7 +67,7 @@ class GoneWorkspace:
 
     def status(self) -> Status:
         """Returns what is kept, and how large it is."""
-        index = rooms.index.Index(self._store, SilentReporter())
+        index = rooms.follow.Index(self._store, SilentReporter())
         try:
             checkpoints, snapshots, sessions = index.ask(lambda ledger: ledger.counts())
         finally:
@@ -89,7 +89,7 @@ class GoneWorkspace:
         """Puts every checkpoint of it into the trash; None if its settings give it no grace."""
         refuse_inside("forget", self._environ)
         home = takeback_home(self._environ)
-        return rooms.forget.forget(self._store, home, SystemClock().now())
+        return rooms.workspaces.forget(self._store, home, SystemClock().now())
 
     def __enter__(self) -> Self:
         return self

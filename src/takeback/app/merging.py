@@ -9,16 +9,15 @@ from takeback.rewind.plan import ALL_OTHERS, EDITS, kept_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.capture.capture import Captured
     from takeback.ledger.ledger import Ledger
+    from takeback.merge.deeds import Stretch
     from takeback.merge.picking import Offer
     from takeback.merge.revert import Taken
-    from takeback.model.change import Change
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.checkpoint import Change, Checkpoint
     from takeback.model.merge import ConflictChoices, TextChange
-    from takeback.model.plan import Plan
+    from takeback.model.operation import Plan
     from takeback.model.timeline import Turn
-    from takeback.ops.capture import Captured
-    from takeback.ops.deeds import Stretch
     from takeback.rewind.plan import Keeping, Request
     from takeback.timeline.names import NamedTurn
 

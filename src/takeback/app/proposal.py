@@ -7,9 +7,9 @@ face.
 from __future__ import annotations
 
 from takeback.errors import Refused
+from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.operation import APPLY, FORK, REVERT, REWIND, SUMMARISE, UNDO, Move, step_named
-from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
 from takeback.rewind.plan import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
 
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.merge.revert import CarriedTurn
+    from takeback.model.agent import SummaryWay
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
     from takeback.model.merge import ConflictChoices
-    from takeback.model.operation import OperationKind, ScopeKind, StepKind
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.summary import SummaryWay
+    from takeback.model.operation import OperationKind, Outcome, Plan, ScopeKind, StepKind
     from takeback.model.timeline import Candidate
     from takeback.rewind.plan import Kept
     from takeback.rewind.rewind import Recovered

@@ -19,7 +19,7 @@ from takeback.app.border import guarded
 from takeback.bisect.bisect import Burst
 from takeback.errors import InUse, TakebackError
 from takeback.model import event as events
-from takeback.store.log import complain
+from takeback.store.notes import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.engine import Engine
+    from takeback.capture.watch import Listening
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.ops.listening import Listening
 
     NameTurn = Callable[[float], str]
 

@@ -12,12 +12,12 @@ from takeback.app.endings import turn_is_over
 from takeback.app.switches import OFF, SWITCH, says_off
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger.sessions import open_turns
-from takeback.model.comparison import Between
 from takeback.model.naming import is_whole_turn
+from takeback.model.operation import Between
 from takeback.model.path_text import to_text
 from takeback.model.turn import SHELL
 from takeback.paths import takeback_home, user_home
-from takeback.store.operations import known_here
+from takeback.store.records import known_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.check.check import Finding, Verified, Witness
     from takeback.ledger.ledger import Ledger
-    from takeback.model.change import CountedChange
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.comparison import FileDiff
-    from takeback.model.operation import Operation
+    from takeback.model.checkpoint import Checkpoint, CountedChange
+    from takeback.model.operation import FileDiff, Operation
     from takeback.model.timeline import Session
     from takeback.timeline.look import Found, Status
     from takeback.timeline.operations import Logged

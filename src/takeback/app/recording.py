@@ -9,21 +9,20 @@ from takeback.app.border import guarded
 from takeback.app.workspace import OpenWorkspace, check_settings, location_of
 from takeback.errors import StoreMoved
 from takeback.model.event import PROMPT, SESSION_END, SESSION_START, TURN_END, cleaned
-from takeback.ops.event_step import NO_TRANSCRIPT, Transcript
-from takeback.ops.receive import Delivery
 from takeback.paths import user_home
 from takeback.store.namespace import session_id
+from takeback.turns.receive import NO_TRANSCRIPT, Delivery, Transcript
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from takeback.capture.watch import Listening
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.ops.listening import Listening
-    from takeback.ops.receive import Patience, Received
     from takeback.ports import Adapter
-    from takeback.worktree.watches import Watches
+    from takeback.turns.receive import Patience, Received
+    from takeback.worktree.watch import Watches
 
 _AGAIN = 3
 """So often a store that has gone is followed by a new one."""
@@ -69,7 +68,7 @@ class Recording(OpenWorkspace):
         old = self._context
         old.store.close()
         location = location_of(os.fsdecode(old.workspace.root), old.environ)
-        store = rooms.open.open_store(location, old.environ, old.reporter, create=True)
+        store = rooms.workspaces.open_store(location, old.environ, old.reporter, create=True)
         self._context = old.replace(store=store)
 
     def record_belated(
@@ -82,13 +81,13 @@ class Recording(OpenWorkspace):
     ) -> tuple[Checkpoint, ...]:
         """Records events of a program that reports nothing; see ``rooms.belated``."""
         cleanly = [self._told(cleaned(event), None)[0] for event in told]
-        return rooms.belated.record_belated(
+        return rooms.ends.record_belated(
             self._context, cleanly, always=always, besides=besides, wait=wait
         )
 
     def listening(self) -> Listening:
         """Returns what hears of changes to the files, from now on."""
-        return rooms.listening.Listening(self._context)
+        return rooms.watch.Listening(self._context)
 
     def delivery(
         self,
@@ -187,16 +186,16 @@ class Recording(OpenWorkspace):
 
             adapter = adapter_of(event.agent)
         else:
-            roots = rooms.transcript.transcript_roots(self._context, adapter)
-            if not rooms.transcript.may_lie_at(event.transcript, roots):
+            roots = rooms.said.transcript_roots(self._context, adapter)
+            if not rooms.said.may_lie_at(event.transcript, roots):
                 self._leave_unread(event, roots)
                 return event, NO_TRANSCRIPT
-        files = rooms.transcript.parts_now(adapter.transcript_files(event.transcript), roots)
+        files = rooms.said.parts_now(adapter.transcript_files(event.transcript), roots)
         return event, Transcript(files, adapter.status_in, adapter.follows)
 
     def _leave_unread(self, event: AgentEvent, roots: tuple[str, ...]) -> None:
         """Leaves a line where ``status`` finds it: what an event names is not read."""
-        from takeback.store.log import complain
+        from takeback.store.notes import complain
 
         where = " or ".join(roots)
         said = f"it says that its conversation is in {event.transcript}, and that is not read"
@@ -230,11 +229,11 @@ class Recording(OpenWorkspace):
 
     def finish_detached(self) -> None:
         """Has a separate process record the waiting events."""
-        rooms.finish.start(self._context)
+        rooms.ends.start(self._context)
 
     def keep_ready(self) -> None:
         """Brings the ledger up to date, so that the next who looks does not wait for it."""
-        rooms.catch_up.keep_ready(self._context.store)
+        rooms.follow.keep_ready(self._context.store)
 
     def keep_house(self, kind: str) -> None:
         """Starts combining packs or a sweep, in processes of their own, if an event of that kind is

@@ -7,9 +7,9 @@ from takeback.app import given
 from takeback.app.border import guarded
 from takeback.app.travel import Travel
 from takeback.errors import Command, UsageError
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.naming import is_turn_name, split_name
-from takeback.model.policy import NO_OVERRIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from takeback.app.travel import Asked
     from takeback.app.workspace import CheckpointLike
+    from takeback.capture.capture import Captured
+    from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.policy import Overrides
-    from takeback.ops.capture import Captured
+    from takeback.model.operation import Outcome, Plan
     from takeback.rewind.plan import Request
     from takeback.timeline.names import NamedTurn
 

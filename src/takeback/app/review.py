@@ -5,8 +5,8 @@ from __future__ import annotations
 from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.space import Space
-from takeback.model.comparison import Between
 from takeback.model.ids import SnapshotId
+from takeback.model.operation import Between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.ledger.ledger import Ledger
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.review import ReviewedChange
-    from takeback.model.snapshot import Entry
+    from takeback.model.checkpoint import Checkpoint, Entry
+    from takeback.model.timeline import ReviewedChange
 
 AFTER: Final = "after"
 """What the turn that begins there changed; of any other checkpoint, what changed before it."""

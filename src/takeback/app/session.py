@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.ops.receive import Received
+    from takeback.turns.receive import Received
 
     Conversation = bytes | Sequence[Any]
 

@@ -13,9 +13,9 @@ from takeback import rooms
 from takeback.adapters import message_reader
 from takeback.check.check import BROKEN, OFFER, Finding
 from takeback.errors import Command
-from takeback.model.ages import ago
-from takeback.model.message import ASSISTANT, TOOL, USER
-from takeback.model.session import TranscriptPart
+from takeback.model.agent import ASSISTANT, TOOL, USER
+from takeback.model.checkpoint import TranscriptPart
+from takeback.model.naming import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ def _last_said(
     That is what follows ``after``, and a prompt of after ``prompted_after`` if that is not 0.
     """
     reader = message_reader(agent)
-    tail = (
-        rooms.transcript.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
-    )
+    tail = rooms.said.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
     if len(tail or b"") == _TAIL:
         tail = (tail or b"").partition(b"\n")[2]
     timed, asked, last = False, not prompted_after, None

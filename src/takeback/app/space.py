@@ -87,7 +87,7 @@ class Space(Bisects):
         at its root and matches at any depth if it has no slash.
         """
         from takeback.purge.purge import Purge, is_pattern
-        from takeback.worktree.patterns import Patterns
+        from takeback.worktree.rules import Patterns
 
         paths = self._paths(name for name in names if not is_pattern(name))
         if not names or b"" in paths:
@@ -122,7 +122,7 @@ class Space(Bisects):
     ) -> list[bytes]:
         """Returns what was purged from some checkpoints, of some paths only if any are named."""
         from takeback.model.coverage import PURGED
-        from takeback.store.checkpoints import read_coverage
+        from takeback.store.records import read_coverage
 
         wanted = self._paths(paths)
         found: set[bytes] = set()

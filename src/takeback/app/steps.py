@@ -9,18 +9,16 @@ from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.summaries import Summarising
 from takeback.errors import Command, Expired, NoSuchCheckpoint, RecoveredInstead
-from takeback.model.policy import NO_OVERRIDES, Overrides
+from takeback.model.coverage import NO_OVERRIDES, Overrides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.context import LockedContext
+    from takeback.model.checkpoint import Checkpoint, Resume
     from takeback.model.ids import SessionId
-    from takeback.model.operation import Move, Step, StepKind
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.session import Resume
-    from takeback.ops.context import LockedContext
+    from takeback.model.operation import Move, Outcome, Plan, Step, StepKind
     from takeback.rewind.plan import Request
 
 # the kinds of operation.py, which a capture need not import

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.fork.summary import Division, SummarisedAgent, Summariser
+    from takeback.model.agent import SummaryWay
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.summary import SummaryWay
+    from takeback.model.operation import Outcome, Plan
 
     Maker = Callable[[str], str]
 
@@ -34,8 +34,8 @@ class Summarising(Forks):
         session: str | None = None,
     ) -> Plan:
         """Returns what a summary would be made of, and who would be sent it; sends nothing."""
+        from takeback.model.agent import summary_way
         from takeback.model.operation import SUMMARISE
-        from takeback.model.summary import summary_way
 
         target, newest = self._ends(checkpoint, session)
         known = _known(newest)
@@ -68,7 +68,7 @@ class Summarising(Forks):
         ``session`` says whose conversation, if not that of the checkpoint. Nothing is locked while
         the summary is made; if the conversation went on meanwhile, it is refused.
         """
-        from takeback.model.summary import summary_way
+        from takeback.model.agent import summary_way
 
         self.refuse_inside("a summary")
         target, newest = self._ends(checkpoint, session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.change import Change
+from takeback.model.checkpoint import Change
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.model.merge import Pick
-    from takeback.model.plan import Plan
+    from takeback.model.operation import Plan
 
 
 class TickedHunks(Value):

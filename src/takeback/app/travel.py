@@ -8,8 +8,8 @@ from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
 from takeback.app.merging import Merging
 from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, WhichSession
+from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.naming import NEWEST
-from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.turn import PROMPT
 from takeback.rewind.plan import KEEP_NOTHING
 
@@ -18,20 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.capture.capture import Captured
+    from takeback.context import LockedContext
     from takeback.fork.fork import Choices, Cut
     from takeback.gate.living import Living
+    from takeback.ledger.follow import Steady
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.comparison import Preview
-    from takeback.model.operation import ScopeKind
-    from takeback.model.plan import Outcome, Plan
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import LockedContext
-    from takeback.ops.index import Steady
-    from takeback.ops.running import RunningTurn
+    from takeback.model.operation import Outcome, Plan, Preview, ScopeKind
     from takeback.rewind.plan import Keeping, Request, Scope
     from takeback.rewind.refuse import Facts
     from takeback.rewind.rewind import Recovered
+    from takeback.turns.running import RunningTurn
 
     Asked = Callable[[Captured], Request]
     """Makes a request from the files as they are."""
@@ -255,7 +253,7 @@ class Travel(Merging):
         return _TakenIn(
             captured,
             self._steady(locked),
-            lambda: rooms.left_running.note(locked, captured, self._left_running()),
+            lambda: rooms.running.note(locked, captured, self._left_running()),
         )
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
@@ -306,7 +304,7 @@ class Travel(Merging):
 
     def _about(self, target: Checkpoint) -> str:
         """Says in words where a checkpoint is, fit to be shown anywhere."""
-        from takeback.model.address import address
+        from takeback.model.naming import address
 
         return address(target, self._context.clock.now())
 

@@ -7,21 +7,21 @@ import os
 from takeback import rooms
 from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
+from takeback.context import SilentReporter
 from takeback.errors import Command, NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.gate.asker import refuse_look, who
 from takeback.model.naming import NEWEST, needs_session
-from takeback.ops.context import SilentReporter
-from takeback.ops.open import open_store
 from takeback.store.store import Store
+from takeback.workspaces import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
 
-    from takeback.model.earlier import Earlier
-    from takeback.model.plan import Plan
-    from takeback.ops.context import LockedContext
+    from takeback.context import LockedContext
+    from takeback.model.operation import Plan
+    from takeback.model.timeline import Earlier
     from takeback.ports import Clock, Reporter
     from takeback.rewind.rewind import Recovered
 
@@ -84,7 +84,7 @@ class Unclaimed(Engine):
         """Makes the earlier store this directory's own, and continues with it."""
         old = self._context
         location = location_of(os.fsdecode(self.root), old.environ)
-        rooms.earlier.take_over(location, self.of.directory, old.environ)
+        rooms.workspaces.take_over(location, self.of.directory, old.environ)
         if self._index is not None:
             self._index.close()
             self._index = None

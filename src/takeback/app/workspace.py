@@ -6,6 +6,7 @@ import os
 
 from takeback import adapters, config, rooms
 from takeback.app.border import guarded
+from takeback.context import Context, SilentReporter, SystemClock
 from takeback.errors import (
     LedgerUnwritable,
     Refused,
@@ -13,13 +14,12 @@ from takeback.errors import (
     TakebackError,
     UsageError,
 )
+from takeback.model.checkpoint import ITSELF
 from takeback.model.path_text import FromRoot, to_text
-from takeback.model.session import ITSELF
-from takeback.ops.context import Context, SilentReporter, SystemClock
-from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file, home_named, recorded_settings, usual_config_file
 from takeback.store import journal, notes
 from takeback.store.location import workspace_around
+from takeback.workspaces import locate, open_store, open_workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,18 +30,12 @@ if TYPE_CHECKING:
     from takeback.app.async_session import AsyncAgentTurn
     from takeback.app.endings import Stops
     from takeback.app.session import AgentTurn
+    from takeback.context import LockedContext
+    from takeback.ledger.follow import BringUp, Index, LaggingIndex, Steady
     from takeback.ledger.ledger import Ledger
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.earlier import Earlier
+    from takeback.model.checkpoint import Asker, Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.model.session import Asker
-    from takeback.model.timeline import Candidate, Turn
-    from takeback.ops.checkpoint import Made
-    from takeback.ops.context import LockedContext
-    from takeback.ops.index import Index, Steady
-    from takeback.ops.lagging import BringUp, LaggingIndex
-    from takeback.ops.left_running import LeftRunning
-    from takeback.ops.running import RunningTurn
+    from takeback.model.timeline import Candidate, Earlier, Turn
     from takeback.ports import Clock, Reporter
     from takeback.programs import FoundProgram
     from takeback.rewind.plan import Scope
@@ -51,6 +45,8 @@ if TYPE_CHECKING:
     from takeback.timeline.names import Meaning
     from takeback.timeline.sessions import Meant
     from takeback.timeline.timeline import Shown, TimelineEntry
+    from takeback.turns.ends import Made
+    from takeback.turns.running import LeftRunning, RunningTurn
 
     Known: TypeAlias = (
         "Checkpoint | Turn | Made | Shown | TimelineEntry | AgentTurn | AsyncAgentTurn"
@@ -201,7 +197,7 @@ class OpenWorkspace:
         """Tells whether what is in a file is not for who looks: a model sees no secret."""
         if not self._model:
             return False
-        from takeback.model.sensitive import is_sensitive
+        from takeback.model.coverage import is_sensitive
 
         return is_sensitive(os.path.join(self.root, path))
 
@@ -226,7 +222,7 @@ class OpenWorkspace:
         """
         if self._model:
             return ()
-        return rooms.earlier.earlier(self._context.store.location, self._context.environ)
+        return rooms.workspaces.earlier(self._context.store.location, self._context.environ)
 
     @property
     def store_directory(self) -> str:
@@ -255,7 +251,7 @@ class OpenWorkspace:
         of all who look at it.
         """
         self._pages = pages
-        self._lagging = rooms.lagging.LaggingIndex(self._context.store, bring_up)
+        self._lagging = rooms.follow.LaggingIndex(self._context.store, bring_up)
 
     def wait_for_the_ledger(self, seconds: float) -> None:
         """Sets for how long another process may write the ledger before questions do without."""
@@ -269,7 +265,7 @@ class OpenWorkspace:
         """
         if self.interrupted:
             return None
-        self._lagging = rooms.lagging.LaggingIndex(self._context.store, _leave_it)
+        self._lagging = rooms.follow.LaggingIndex(self._context.store, _leave_it)
         try:
             return look(self)
         except TakebackError:  # whoever looks properly finds it again, and says so
@@ -297,7 +293,7 @@ class OpenWorkspace:
     def _opened_index(self) -> Index:
         if self._index is None:
             store, reporter = self._context.store, self._context.reporter
-            self._index = rooms.index.Index(store, reporter, patience=self._patience)
+            self._index = rooms.follow.Index(store, reporter, patience=self._patience)
         return self._index
 
     def _steady(self, locked: LockedContext) -> Steady:
@@ -308,13 +304,13 @@ class OpenWorkspace:
         """Returns what is left running by turns that are over, and records that of new ones."""
         found = self._left_running(just_ended=just_ended)
         if found and self._context.policy.capture and self._lagging is None:
-            rooms.left_running.note_beside(self._context, found)
+            rooms.running.note_beside(self._context, found)
         return found
 
     def _left_running(self, *, just_ended: bool = False) -> tuple[LeftRunning, ...]:
         among = adapters.all_agents()
         return self._ask(
-            lambda ledger: rooms.left_running.left_running(
+            lambda ledger: rooms.running.left_running(
                 self._context,
                 ledger,
                 lambda environ: adapters.calling_sessions(environ, among),
@@ -330,7 +326,7 @@ class OpenWorkspace:
             from takeback.app.endings import Stops
 
             self._stops = Stops()
-        rooms.closing.close_ended(self._context, self._stops)
+        rooms.receive.close_ended(self._context, self._stops)
 
     def find(self, name: CheckpointLike, *, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; raises NoSuchCheckpoint or WhichSession.

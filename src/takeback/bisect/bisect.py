@@ -19,6 +19,7 @@ from shlex import join
 
 from takeback import durable
 from takeback.bisect.workbench import Workbench
+from takeback.context import Translated
 from takeback.errors import (
     BrokenOff,
     Command,
@@ -38,11 +39,10 @@ from takeback.model.naming import GREEN, split_name
 from takeback.model.operation import moves
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
-from takeback.ops.failures import Translated
 from takeback.ordinary import ordinary
 from takeback.rewind.refuse import lineage_of
 from takeback.store.lock import Lock
-from takeback.store.operations import known_here
+from takeback.store.records import known_here
 from takeback.timeline.names import NamedTurn, whole
 from takeback.visible import shown
 
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from typing import IO, Any, Final, Literal
 
     from takeback.bisect.workbench import Removal
+    from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import Order
-    from takeback.ops.context import Context
     from takeback.store.store import Store
     from takeback.timeline.names import Meaning
 

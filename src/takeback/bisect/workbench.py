@@ -16,22 +16,22 @@ from takeback import durable
 from takeback.errors import Refused, WriteFailed
 from takeback.fork.fork import write_files
 from takeback.fork.summary import ScratchDirectory
-from takeback.model.change import Change
+from takeback.model.checkpoint import Change
 from takeback.model.path_text import covers, parents, to_text
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 from takeback.paths import takeback_home
 from takeback.store import trees
-from takeback.store.blobs import StoreBlobs
-from takeback.worktree.opened import OpenDirectories
+from takeback.store.sink import StoreBlobs
+from takeback.worktree.place import OpenDirectories
 from takeback.worktree.removal import remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.model.snapshot import Entry
-    from takeback.ops.context import Context
+    from takeback.context import Context
+    from takeback.model.checkpoint import Entry
 
     Mark = tuple[int, ...]
     """The mode, and what else changes when a file does."""

@@ -16,19 +16,17 @@ import time
 
 from takeback.check.walk import NOTHING_READ, Problem, Walk, read_everything
 from takeback.errors import Command, InUse, StoreDamaged, WriteFailed
+from takeback.git.process import HEAD, config_text, fsck, index_pack, write_own_files
 from takeback.git.refs import PACKED
-from takeback.git.repository import HEAD, config_text, fsck, index_pack, write_own_files
-from takeback.ledger.missing import missing_refs
+from takeback.ledger.ledger import missing_refs
 from takeback.model.ids import CheckpointId, MachineId
 from takeback.model.operation import PURGE
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
-from takeback.ops.lost_name import lost_name
 from takeback.ordinary import ordinary
 from takeback.store import journal, pending, redaction, tombstones
-from takeback.store.location import identity_of, read_location, write_location
+from takeback.store.location import give_name, identity_of, read_location, write_location
 from takeback.store.lock import Lock
-from takeback.store.machine import give_name
 from takeback.store.namespace import (
     EVERYTHING,
     LABELS,
@@ -42,20 +40,20 @@ from takeback.store.namespace import (
     session_ref,
     trash_ref,
 )
-from takeback.store.operations import known_here
-from takeback.store.records import leads_to, read_record
+from takeback.store.records import known_here, leads_to, read_record
 from takeback.store.redaction import Traces, all_records
 from takeback.store.repack import checksum_holds, name_fits
 from takeback.store.trust import LOST, Trust
+from takeback.workspaces import lost_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Final, Literal
 
+    from takeback.context import Context, LockedContext
     from takeback.errors import Hint
     from takeback.ledger.ledger import Ledger
-    from takeback.ops.context import Context, LockedContext
     from takeback.store.store import Store
     from takeback.store.tombstones import Tombstones
 

@@ -27,6 +27,7 @@ from takeback.check.check import (
     inspect,
     inspect_packs,
 )
+from takeback.context import Context, SilentReporter, SystemClock, Translated
 from takeback.errors import (
     Command,
     GitFailed,
@@ -38,39 +39,36 @@ from takeback.errors import (
 )
 from takeback.fork.summary import ScratchDirectory
 from takeback.git.process import check_version
+from takeback.ledger.follow import Index
+from takeback.model.coverage import Policy
 from takeback.model.operation import UNDO
 from takeback.model.path_text import to_text
-from takeback.model.policy import Policy
-from takeback.ops.checkpoint import checkpoint
-from takeback.ops.context import Context, SilentReporter, SystemClock
-from takeback.ops.earlier import earlier
-from takeback.ops.failures import Translated
-from takeback.ops.index import Index
-from takeback.ops.leftovers import Leftovers
-from takeback.ops.open import open_store, open_workspace
 from takeback.ordinary import ordinary
 from takeback.paths import git_record, takeback_home
 from takeback.retention.sweep import advice, maintenance_shortage, room_at
+from takeback.retention.trash import Leftovers
 from takeback.rewind.plan import Request
 from takeback.rewind.prepare import goal_of
 from takeback.rewind.rewind import next_step, request, rewind, take_in
-from takeback.store import failures, repack, watch_tally
 from takeback.store import location as locations
+from takeback.store import notes, repack
 from takeback.store.location import read_location
 from takeback.store.lock import Lock
 from takeback.store.repack import reads_whole
 from takeback.timeline.names import find
+from takeback.turns.ends import checkpoint
+from takeback.workspaces import earlier, open_store, open_workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from takeback.check.check import Fault, FindingState, Witness
+    from takeback.context import LockedContext
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.earlier import Earlier
-    from takeback.ops.context import LockedContext
+    from takeback.model.timeline import Earlier
     from takeback.rewind.rewind import Recovered
-    from takeback.store.failures import Failure
+    from takeback.store.notes import Failure
 
     State = dict[str, tuple[int, bytes]]
     """Permission bits and bytes of each file, or the target of each link, by path."""
@@ -233,9 +231,9 @@ def doctor(context: Context, known: Witness, recover: Recover, *, fix: bool) -> 
 def _failures(context: Context) -> list[Finding]:
     """Lists unseen failures; that a hook once failed does not mean that anything is broken now."""
     store, home = context.store, takeback_home(context.environ)
-    heard = failures.of_hooks(store, home, context.workspace.root)
+    heard = notes.of_hooks(store, home, context.workspace.root)
     found: tuple[tuple[str, FindingState, Sequence[Failure]], ...] = (
-        ("log", BROKEN, failures.of_store(store)),
+        ("log", BROKEN, notes.of_store(store)),
         ("log of hooks", OFFER, heard),
     )
     return [
@@ -307,7 +305,7 @@ def _renamed(context: Context) -> Iterator[Finding]:
 
 def _watch(context: Context) -> Iterator[Finding]:
     """Says what looks at every file have found that rounds relying on the watch had missed."""
-    tally = watch_tally.read(context.store)
+    tally = notes.read_tally(context.store)
     if not tally.looks:
         return
     seen = f"{tally.rounds} rounds relied on it, {tally.looks} looks at every file were held"

@@ -9,13 +9,18 @@ from __future__ import annotations
 import os
 
 from takeback.errors import StoreDamaged
-from takeback.git.loose import loose_objects
 from takeback.git.objects import is_tree
+from takeback.git.packs import loose_objects
 from takeback.model.value import Value
 from takeback.store import trees
-from takeback.store.checkpoints import checkpoint_of, conversation_tree, read_coverage
 from takeback.store.namespace import LABELS, prune_of, session_of
-from takeback.store.records import parents_of, read_record
+from takeback.store.records import (
+    checkpoint_of,
+    conversation_tree,
+    parents_of,
+    read_coverage,
+    read_record,
+)
 from takeback.store.repack import checksum_holds, name_fits
 
 TYPE_CHECKING = False
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.check.check import Witness
-    from takeback.ops.context import Context
+    from takeback.context import Context
     from takeback.store.store import Store
 
     Lost = dict[bytes, bytes]

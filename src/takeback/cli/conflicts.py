@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from takeback.app.disputes import Dispute
     from takeback.model.merge import Conflict, ConflictChoice, ConflictChoices
-    from takeback.model.plan import Plan
+    from takeback.model.operation import Plan
     from takeback.words.paint import Paint
 
 

@@ -10,9 +10,9 @@ from takeback.cli.picking import Picking
 from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
+from takeback.model.coverage import Overrides
 from takeback.model.merge import CHOICES
 from takeback.model.operation import SUMMARISE
-from takeback.model.policy import Overrides
 from takeback.words import choices, documents, plans, refusals, render, waivers
 from takeback.words.text import NOTHING_CHANGED
 from takeback.words.waivers import COMMAND_LINE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.cli.call import Call
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.operation import Outcome, Plan
     from takeback.words.paint import Paint
 
 DECLINED = 1

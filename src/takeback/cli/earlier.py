@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.unclaimed import Unclaimed
     from takeback.cli.call import Call
-    from takeback.model.earlier import Earlier
+    from takeback.model.timeline import Earlier
 
 
 def mention(call: Call, tb: Engine) -> None:

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.merge.picking import Offer
-    from takeback.model.change import Change
+    from takeback.model.checkpoint import Change, Entry
     from takeback.model.merge import OtherLines, Pick, ShownHunk, TextChange
-    from takeback.model.operation import OperationKind
-    from takeback.model.plan import Plan
-    from takeback.model.snapshot import Entry
+    from takeback.model.operation import OperationKind, Plan
     from takeback.words.paint import Paint
 
     Say = Callable[[Iterable[str]], None]

@@ -17,8 +17,8 @@ from takeback.cli.dialogue import DECLINED
 from takeback.cli.numbers import ask_number
 from takeback.cli.refusals import Refusals
 from takeback.errors import PartlyDone, UsageError
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.operation import REWIND
-from takeback.model.policy import NO_OVERRIDES
 from takeback.visible import shown
 from takeback.words import actions as action_words
 from takeback.words import choices as words
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.fork.fork import Choices
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.operation import Outcome, Plan
     from takeback.rewind.plan import Kept
     from takeback.timeline.timeline import TimelineEntry
 

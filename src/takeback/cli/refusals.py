@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from takeback.model.plan import Plan
+    from takeback.model.operation import Plan
     from takeback.words.refusals import Question
 
 

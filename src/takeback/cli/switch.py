@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.ops.settings import edit_for_workspace, set_setting
+from takeback.check.settings import edit_for_workspace, set_setting
 from takeback.words.text import shown_path
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import Command, SettingsUnknown, TakebackError, UsageError
-from takeback.model.policy import TEST_COMMANDS, Policy
+from takeback.model.coverage import TEST_COMMANDS, Policy
 from takeback.model.value import Value
 from takeback.paths import config_file, home_named, recorded_settings, takeback_home
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 
 from takeback import durable
+from takeback.capture.capture import capture, draft, record
+from takeback.context import Context
 from takeback.errors import (
     FILES_ALONE,
     GitFailed,
@@ -22,49 +24,50 @@ from takeback.errors import (
     WriteFailed,
 )
 from takeback.fork.session_file import Berth, check_delivery, parcel_path
-from takeback.git.linked import LinkedWorktree
-from takeback.ledger import browse as questions
-from takeback.model.address import address
-from takeback.model.change import Change
-from takeback.model.checkpoint import UNDO, Checkpoint
+from takeback.git.process import LinkedWorktree
+from takeback.ledger import lists as questions
+from takeback.model.checkpoint import (
+    UNDO,
+    Anchor,
+    Change,
+    Checkpoint,
+    Origin,
+    Resume,
+    TranscriptPart,
+)
 from takeback.model.ids import SessionId, new_checkpoint_id, new_operation_id
+from takeback.model.naming import address
 from takeback.model.operation import Move, history
 from takeback.model.path_text import is_inside_git, to_bytes, to_text
-from takeback.model.session import Anchor, Origin, Resume, TranscriptPart
 from takeback.model.turn import FOLDED, PROMPT, STEER, forked_from
 from takeback.model.value import Value
-from takeback.ops.capture import capture, draft, record
-from takeback.ops.context import Context
-from takeback.ops.notes import told_until
-from takeback.ops.open import locate, open_store, open_workspace
-from takeback.ops.said import disproved
-from takeback.ops.transcript import read_now, transcript_roots
 from takeback.store import tombstones, trees
-from takeback.store.checkpoints import (
+from takeback.store.conversation import Conversation, Part, read_conversation, write_conversation
+from takeback.store.namespace import SESSIONS, session_id
+from takeback.store.records import (
     conversation_tree,
     newest_checkpoint,
     read_coverage,
+    read_operations,
+    read_record,
     write_checkpoint,
 )
-from takeback.store.conversation import Conversation, Part, read_conversation, write_conversation
-from takeback.store.namespace import SESSIONS, session_id
-from takeback.store.operations import read_operations
-from takeback.store.records import read_record
 from takeback.store.sink import PackSink
+from takeback.turns.said import disproved, read_now, told_until, transcript_roots
+from takeback.workspaces import locate, open_store, open_workspace
 from takeback.worktree import project
-from takeback.worktree.apply import Apply
+from takeback.worktree.apply import Apply, make_units
 from takeback.worktree.removal import remove_tree, rename_to_free_name
-from takeback.worktree.unit import make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from takeback.context import LockedContext
     from takeback.ledger.ledger import Ledger
-    from takeback.model.goal import Goal
-    from takeback.model.session import NewSession
+    from takeback.model.checkpoint import NewSession
+    from takeback.model.operation import Goal
     from takeback.model.timeline import Session
-    from takeback.ops.context import LockedContext
     from takeback.ports import Adapter
     from takeback.timeline.names import NamedTurn
     from takeback.worktree.stage import BlobSource

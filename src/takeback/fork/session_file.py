@@ -17,11 +17,11 @@ import os
 from takeback import durable, kernel
 from takeback.errors import FILES_ALONE, Command, Refused, WriteFailed
 from takeback.model.value import Value
-from takeback.ops.transcript import place_of
+from takeback.turns.said import place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.ops.context import Context
+    from takeback.context import Context
     from takeback.ports import Adapter
 
 

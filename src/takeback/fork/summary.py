@@ -22,14 +22,22 @@ from stat import S_ISDIR
 from takeback import durable, programs
 from takeback.errors import BrokenOff, Command, Refused, TakebackError, TimedOut
 from takeback.fork.fork import afterwards, conversation_of, history_at
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.message import ASSISTANT, TOOL, USER
-from takeback.model.session import Anchor
-from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO, Sending, cleaned, framed
+from takeback.model.agent import (
+    ASSISTANT,
+    FROM,
+    LONGEST_SUMMARY,
+    TOOL,
+    UP_TO,
+    USER,
+    Sending,
+    cleaned,
+    framed,
+)
+from takeback.model.checkpoint import Anchor, Checkpoint
 from takeback.model.value import Value
 from takeback.paths import takeback_home
 from takeback.store import location as locations
-from takeback.store.clearing import delete_below
+from takeback.store.journal import delete_below
 from takeback.store.lock import Lock
 from takeback.visible import shown
 from takeback.worktree.removal import remove_tree
@@ -39,9 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from takeback.model.message import Message
-    from takeback.model.summary import Headless, SummaryWay
-    from takeback.ops.context import Context
+    from takeback.context import Context
+    from takeback.model.agent import Headless, Message, SummaryWay
     from takeback.ports import Adapter, MessageReader, Summaries
 
 

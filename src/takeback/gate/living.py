@@ -19,17 +19,17 @@ import os
 from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
 from takeback.model import json_text
+from takeback.model.checkpoint import Process
 from takeback.model.ids import SessionId
-from takeback.model.session import Process
 from takeback.model.value import Value
-from takeback.ops.processes import MANAGERS, SILENT_FOR, can_be_seen, is_alive, itself, sees_all
 from takeback.ordinary import all_names, small_content
+from takeback.turns.running import MANAGERS, SILENT_FOR, can_be_seen, is_alive, itself, sees_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.ops.processes import Ancestor
+    from takeback.turns.running import Ancestor
 
 _PLACE = ("workspaces", ".agents")
 _A_WHILE = 60.0

@@ -22,11 +22,11 @@ from takeback.adapters import PROXIED
 from takeback.errors import Command, Refused
 from takeback.gate.living import Living, living, may_be_below, note
 from takeback.model import event as events
-from takeback.model.session import Asker, Process
+from takeback.model.checkpoint import Asker, Process
 from takeback.model.value import Value
-from takeback.ops.processes import MANAGERS, Ancestor, above, is_same, seen, words
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
+from takeback.turns.running import MANAGERS, Ancestor, above, is_same, seen, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

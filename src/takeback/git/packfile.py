@@ -1,29 +1,230 @@
-"""Reads one pack file: given the offset of an entry, returns its kind and bytes.
-
-Nothing here is hash-checked; ``packs`` does that. Every damage is a StoreDamaged whose
-message is the second half of a sentence that ``packs`` completes.
-"""
+"""Reads one pack file by its index, and lists the packs that a store has at the moment."""
 
 from __future__ import annotations
 
 import os
+import time
 import zlib
+from struct import Struct
 
 from takeback import errors
-from takeback.git.delta import apply_delta, check_size, delta_pieces, read_number, size_made
-from takeback.git.objects import KIND_NAMES, LONGEST, ObjectId
+from takeback.git.objects import (
+    KIND_NAMES,
+    LONGEST,
+    ObjectId,
+    apply_delta,
+    check_size,
+    delta_pieces,
+    new_hasher,
+    read_number,
+    size_made,
+)
 from takeback.model.value import Value
+from takeback.ordinary import all_names
 from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
 
-    from takeback.git.idx import PackIndex
+
+# -- the index of a pack (idx, version 2): which object is at which offset
+#
+#     magic, version | fan-out, 256 numbers | ids, sorted | crc32s | offsets | two checksums
+#
+# Read with pread and not with mmap: a bad sector is then an error that can be reported,
+# where a mapped page would kill the process with SIGBUS.
+
+
+# O_NONBLOCK has no effect on a file and keeps a FIFO of that name from blocking us
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_MAGIC = b"\xfftOc\0\0\0\x02"
+_FAN_OUT = Struct(">256I")
+_NUMBER = Struct(">I")
+_LARGE_NUMBER = Struct(">Q")
+_IDS_AT = len(_MAGIC) + 1024
+_ROW = Struct(">20sII")
+_PER_OBJECT = 28  # id 20, crc 4, offset 4
+_CHECKSUMS = 40
+_LARGE = 1 << 31
+_IDS_KEPT = 2 << 20
+"""Bytes of ids that are remembered of one index: all of 100,000 objects, else the last used."""
+
+READ_WHOLE = 1 << 16
+"""An index up to this size (2,300 objects) is read whole and its descriptor closed: there may
+be thousands of small packs, and processes have 256 descriptors on macOS."""
+
+
+class IndexEntries:
+    """The objects of a pack that is being written, in flat bytes: there may be a million."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._rows) // _ROW.size
+
+    def add(self, oid: ObjectId, crc: int, offset: int) -> None:
+        """Adds an object at an offset below 2 GB."""
+        self._rows += _ROW.pack(oid, crc, offset)
+
+    def columns(self) -> tuple[bytes, bytes, bytes]:
+        """Returns the ids, sorted, and the crc32 and the offset of each."""
+        size = _ROW.size
+        rows = [bytes(self._rows[at : at + size]) for at in range(0, len(self._rows), size)]
+        rows.sort()
+        joined = b"".join(rows)
+        return (_column(joined, 0, 20), _column(joined, 20, 4), _column(joined, 24, 4))
+
+
+def _column(rows: bytes, start: int, width: int) -> bytes:
+    """Returns some bytes of each row; made byte by byte, as there are fewer of these than rows."""
+    column = bytearray(len(rows) // _ROW.size * width)
+    for byte in range(width):
+        column[byte::width] = rows[start + byte :: _ROW.size]
+    return bytes(column)
+
+
+def encode_index(entries: IndexEntries, pack_checksum: bytes) -> bytes:
+    """Returns the index of a pack."""
+    ids, checksums, offsets = entries.columns()
+    fan_out = [0] * 256
+    for first in ids[::20]:
+        fan_out[first] += 1
+    total = 0
+    for first, count in enumerate(fan_out):
+        total += count
+        fan_out[first] = total
+    body = b"".join(
+        (
+            _MAGIC,
+            _FAN_OUT.pack(*fan_out),
+            ids,
+            checksums,
+            offsets,
+            pack_checksum,
+        )
+    )
+    hasher = new_hasher(len(body))
+    hasher.update(body)
+    return body + hasher.digest()
+
+
+class PackIndex:
+    """An open index. Raises StoreDamaged, or OSError if it cannot be opened at all.
+
+    Only its shape is checked on opening (the checksum of a large one costs 3 ms): a
+    wrong answer is found when the object is hashed.
+    """
+
+    __slots__ = ("_buckets", "_fd", "_size", "_whole", "count", "fan_out", "pack_checksum")
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, _FLAGS)
+        self._whole = b""
+        self._buckets: Remembered[int, bytes] = Remembered(_IDS_KEPT, at_least=1)
+        try:
+            self._size = os.fstat(self._fd).st_size
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        if self._whole:
+            self.close()
+
+    def _open(self) -> None:
+        if self._size < _IDS_AT + _CHECKSUMS:
+            raise errors.StoreDamaged("its index is cut short")
+        if self._size <= READ_WHOLE:
+            self._whole = self._bytes(0, self._size)
+        head = self._bytes(0, _IDS_AT)
+        if not head.startswith(_MAGIC):
+            raise errors.StoreDamaged("its index has no index header")
+        fan_out = _FAN_OUT.unpack_from(head, len(_MAGIC))
+        if sorted(fan_out) != list(fan_out):
+            raise errors.StoreDamaged("its index has a garbled fan-out table")
+        # of the ids that begin with byte b, the first is fan_out[b], the last before fan_out[b+1]
+        self.fan_out = (0, *fan_out)
+        self.count = fan_out[255]
+        large = self._size - _IDS_AT - self.count * _PER_OBJECT - _CHECKSUMS
+        if large < 0 or large % 8 or large // 8 > self.count:
+            raise errors.StoreDamaged("its index has the wrong size")
+        self.pack_checksum = self._bytes(self._size - _CHECKSUMS, 20)
+
+    def _bytes(self, offset: int, length: int) -> bytes:
+        if self._whole:
+            return self._whole[offset : offset + length]
+        try:
+            data = os.pread(self._fd, length, offset)
+        except OSError as error:
+            raise errors.StoreDamaged(f"its index cannot be read: {error.strerror}") from error
+        if len(data) != length:
+            raise errors.StoreDamaged("its index is cut short")
+        return data
+
+    def find(self, oid: ObjectId) -> int | None:
+        """Returns the offset of an object in the pack, or None if it is not in it."""
+        first = oid[0]
+        start = self.fan_out[first]
+        low, high = 0, self.fan_out[first + 1] - start
+        if not high:
+            return None
+        ids = self._buckets.get(first)
+        if ids is None:
+            ids = self._bytes(_IDS_AT + start * 20, high * 20)
+            self._buckets.add(first, ids, len(ids))
+        while low < high:
+            middle = (low + high) >> 1
+            found = ids[middle * 20 : middle * 20 + 20]
+            if found < oid:
+                low = middle + 1
+            elif found == oid:
+                return self._offset(start + middle)
+            else:
+                high = middle
+        return None
+
+    def _offset(self, position: int) -> int:
+        offsets_at = _IDS_AT + self.count * 24
+        (offset,) = _NUMBER.unpack(self._bytes(offsets_at + position * 4, 4))
+        number = int(offset)
+        if number < _LARGE:
+            return number
+        # git's repack may write a pack of more than 2 GB; ours are split before that
+        at = offsets_at + self.count * 4 + (number - _LARGE) * 8
+        if at + 8 > self._size - _CHECKSUMS:
+            raise errors.StoreDamaged("its index has an offset out of range")
+        return int(_LARGE_NUMBER.unpack(self._bytes(at, 8))[0])
+
+    def __iter__(self) -> Iterator[ObjectId]:
+        """Yields every id, in order."""
+        for start in range(0, self.count, 4096):
+            number = min(4096, self.count - start)
+            ids = self._bytes(_IDS_AT + start * 20, number * 20)
+            for at in range(0, len(ids), 20):
+                yield ids[at : at + 20]
+
+    def offsets(self) -> list[int]:
+        """Returns where each object stands in the pack, in the order of their ids."""
+        return [self._offset(position) for position in range(self.count)]
+
+    def close(self) -> None:
+        """Closes the descriptor; an index that was read whole stays usable."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+# -- reads one pack file: given the offset of an entry, returns its kind and bytes
+#
+# Nothing here is hash-checked; ``packs`` does that. Every damage is a StoreDamaged whose
+# message is the second half of a sentence that ``packs`` completes.
+
 
 PIECE = 1 << 20
 # O_NONBLOCK has no effect on a file and keeps a FIFO of that name from blocking us
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _FIRST = 4096  # most objects lie whole in the first read
 _OFS_DELTA = 6
 _REF_DELTA = 7
@@ -248,3 +449,184 @@ def _read_distance(raw: bytes, position: int) -> tuple[int, int]:
 def _cut(data: bytes) -> Generator[bytes, None, None]:
     for start in range(0, len(data), PIECE):
         yield data[start : start + PIECE]
+
+
+# -- the packs that a store has at the moment, each opened when it is first needed
+#
+# Packs come and go meanwhile: a repack by another process writes one and removes many.
+
+
+_MOST_OPEN = 32
+_TICK = 20_000_000
+"""Nanoseconds in which a directory may change and keep its time: kernels' clocks are coarse."""
+_NEVER = -1
+
+
+class ListedPack:
+    """One pack of the listing.
+
+    ``sound`` is False once the pack as a whole looks damaged; ``bad`` are the objects in it that
+    could not be read back.
+    """
+
+    __slots__ = ("bad", "index", "name", "opened", "sound", "stamp")
+
+    def __init__(self, name: str, stamp: tuple[int, int, int]) -> None:
+        self.name = name
+        self.stamp = stamp  # mtime, inode, size of its index
+        self.index: PackIndex | None = None
+        self.opened = False
+        self.sound = True
+        self.bad: set[ObjectId] = set()
+
+
+class PackList:
+    """The listing of one ``pack`` directory: the last used first, then newest first."""
+
+    def __init__(self, pack_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
+        self._pack_dir = pack_dir
+        self._on_damage = on_damage
+        self._packs: list[ListedPack] | None = None
+        self._listed_at = _NEVER
+        self._files: dict[str, PackFile] = {}
+        self._bases = Bases()
+        self.damaged: dict[str, str] = {}
+
+    def packs(self) -> list[ListedPack]:
+        """Returns the packs as they were last listed."""
+        if self._packs is None:
+            self.refresh()
+        return self._packs or []
+
+    def is_stale(self) -> bool:
+        """Tells whether the directory has changed since it was listed, or may have."""
+        return self._changed_at() != self._listed_at
+
+    def refresh(self) -> None:
+        """Lists the packs again and keeps open files of those that have not changed."""
+        began, changed_at = time.time_ns(), self._changed_at()
+        known = {pack.name: pack for pack in self._packs or ()}
+        listed = []
+        for name, stamp in self._scan():
+            pack = known.get(name)
+            if pack is not None and pack.stamp == stamp and not (pack.opened and not pack.index):
+                del known[name]
+            else:
+                pack = ListedPack(name, stamp)
+            listed.append(pack)
+        listed.sort(key=lambda pack: pack.stamp, reverse=True)
+        for pack in known.values():
+            self._forget(pack)
+        self._packs = listed
+        self._listed_at = changed_at if began - changed_at > _TICK else _NEVER
+
+    def close(self) -> None:
+        """Closes all descriptors; the next call lists the packs again."""
+        for pack in self._packs or ():
+            self._close_index(pack)
+        self._packs = None
+        self._close_files()
+
+    def _changed_at(self) -> int:
+        try:
+            return os.stat(self._pack_dir).st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def _scan(self) -> list[tuple[str, tuple[int, int, int]]]:
+        found = []
+        try:
+            names = all_names(self._pack_dir)
+        except FileNotFoundError:
+            return []
+        for name in names:
+            if name.startswith("pack-") and name.endswith(".idx"):
+                try:
+                    status = os.lstat(f"{self._pack_dir}/{name}")
+                except FileNotFoundError:
+                    continue
+                stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+                found.append((name[:-4], stamp))
+        return found
+
+    def _forget(self, pack: ListedPack) -> None:
+        self._close_index(pack)
+        file = self._files.pop(pack.name, None)
+        if file is not None:
+            file.close()
+        self.damaged.pop(pack.name, None)
+
+    def _close_index(self, pack: ListedPack) -> None:
+        if pack.index is not None:
+            pack.index.close()
+            pack.index = None
+
+    def index(self, pack: ListedPack) -> PackIndex | None:
+        """Returns the index of a pack, None if it is damaged or gone."""
+        if pack.opened:
+            return pack.index
+        pack.opened = True
+        path = f"{self._pack_dir}/{pack.name}"
+        try:
+            pack.index = PackIndex(f"{path}.idx")
+            file = PackFile(f"{path}.pack", self._bases)
+        except errors.StoreDamaged as error:
+            self._note(pack, error.message)
+            return None
+        except OSError as error:
+            # if its index is gone too, it was repacked away, which is not damage
+            if os.path.exists(f"{path}.idx"):
+                self.damaged.setdefault(pack.name, f"it cannot be opened: {error.strerror}")
+            self._close_index(pack)
+            pack.sound = False
+            return None
+        problem = file.problem(pack.index)
+        file.close()
+        if problem is not None:
+            self._note(pack, problem)
+        return pack.index
+
+    def _note(self, pack: ListedPack, reason: str) -> None:
+        pack.sound = False
+        self.tell(pack, reason)
+
+    def tell(self, pack: ListedPack, reason: str) -> None:
+        """Notes what is wrong with a pack's bytes, and reports it the first time."""
+        if pack.name not in self.damaged:
+            self.damaged[pack.name] = reason
+            if self._on_damage is not None:
+                self._on_damage(pack.name)
+
+    def offset(self, pack: ListedPack, oid: ObjectId) -> int | None:
+        """Returns the offset of an object in a pack, None if it is not in it."""
+        index = self.index(pack)
+        if index is None:
+            return None
+        try:
+            return index.find(oid)
+        except errors.StoreDamaged as error:
+            self._note(pack, error.message)
+            return None
+
+    def file(self, pack: ListedPack) -> PackFile:
+        """Returns a pack's open file; OSError if it has none."""
+        file = self._files.get(pack.name)
+        if file is None:
+            if len(self._files) >= _MOST_OPEN:
+                self._close_files()
+            path = f"{self._pack_dir}/{pack.name}.pack"
+            file = self._files[pack.name] = PackFile(path, self._bases)
+        return file
+
+    def _close_files(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+        self._bases.clear()
+
+    def prefer(self, pack: ListedPack) -> None:
+        """Asks this pack first from now on: objects that are read together are stored together."""
+        packs = self.packs()
+        if packs[0] is not pack:
+            packs.remove(pack)
+            packs.insert(0, pack)

@@ -9,10 +9,10 @@ its new name. Lines are merged by hunks from git's own diff.
 
 from __future__ import annotations
 
-from takeback.git.diff import LARGEST_SHOWN
-from takeback.git.hunks import hunks_of_blobs, hunks_of_files, renames
+from takeback.git.diff import LARGEST_SHOWN, hunks_of_blobs, hunks_of_files, renames
 from takeback.git.objects import BLOB
 from takeback.model import lines
+from takeback.model.checkpoint import Entry
 from takeback.model.lines import OURS, THEIRS, LineHunk, Version
 from takeback.model.merge import (
     BINARY,
@@ -25,18 +25,16 @@ from takeback.model.merge import (
     merge_entry,
 )
 from takeback.model.path_text import covers, parents
-from takeback.model.snapshot import Entry
 from takeback.model.value import Value
 from takeback.store import trees
-from takeback.store.held import Held
-from takeback.store.tree_edit import edited
+from takeback.store.trees import Held, edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from takeback.git.hunks import Hunks
-    from takeback.model.change import Change
+    from takeback.git.diff import Hunks
+    from takeback.model.checkpoint import Change
     from takeback.model.lines import Disputed, Piece
     from takeback.model.merge import Chooser, ConflictKind
     from takeback.store.sink import PackSink

@@ -8,32 +8,30 @@ the files as they are, and that is the goal.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.git.diff import LARGEST_SHOWN
-from takeback.git.hunks import hunks_of_blobs
+from takeback.git.diff import LARGEST_SHOWN, hunks_of_blobs
 from takeback.git.objects import BLOB
 from takeback.merge import revert
 from takeback.merge.merge import Sides, merge
 from takeback.merge.revert import only_who_is_at_work, without
+from takeback.model.checkpoint import Entry
 from takeback.model.ids import SnapshotId
 from takeback.model.lines import LineHunk, is_binary, split
 from takeback.model.merge import Chooser, Pick, TextChange
 from takeback.model.path_text import covers, parents, to_text
-from takeback.model.snapshot import Entry
 from takeback.model.value import Value
 from takeback.rewind.plan import ALL_OTHERS, EDITS, PICKED
 from takeback.store import trees
-from takeback.store.held import Held
-from takeback.store.tree_edit import edited
+from takeback.store.trees import Held, edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from takeback.capture.capture import Captured
     from takeback.merge.revert import Edit, Taken
-    from takeback.model.change import Change
+    from takeback.model.checkpoint import Change
     from takeback.model.merge import Conflict, ConflictChoices
-    from takeback.model.plan import Plan
-    from takeback.ops.capture import Captured
+    from takeback.model.operation import Plan
     from takeback.rewind.plan import Request
     from takeback.store.store import Store
 

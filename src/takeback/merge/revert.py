@@ -9,43 +9,39 @@ and a person's edits since a checkpoint.
 
 from __future__ import annotations
 
+from takeback.context import Translated
 from takeback.errors import Command, NoSuchCheckpoint, StoreDamaged
 from takeback.git.objects import BLOB, TREE, encode_tree, is_tree
 from takeback.ledger import sessions as questions
+from takeback.ledger.attribute import counted_changes
 from takeback.merge.merge import Sides, merge
 from takeback.model.checkpoint import UNDO
-from takeback.model.goal import Goal
 from takeback.model.ids import SnapshotId
 from takeback.model.lines import THEIRS
 from takeback.model.merge import SHARED, Chooser, Conflict
-from takeback.model.operation import APPLY, REVERT, history, moves
+from takeback.model.operation import APPLY, REVERT, Goal, history, moves
 from takeback.model.path_text import covers
 from takeback.model.value import Value
-from takeback.ops.compare import counted_changes
-from takeback.ops.failures import Translated
 from takeback.rewind.plan import Request, Scope
 from takeback.rewind.refuse import Facts, lineage_of
 from takeback.store import trees
-from takeback.store.held import Held
-from takeback.store.operations import known_here
+from takeback.store.records import known_here
 from takeback.store.sink import PackSink
-from takeback.store.tree_edit import edited
+from takeback.store.trees import Held, edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
+    from takeback.capture.capture import Captured
+    from takeback.context import LockedContext
     from takeback.ledger.ledger import Ledger
-    from takeback.model.change import CountedChange
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.merge.deeds import Stretch
+    from takeback.model.checkpoint import Checkpoint, CountedChange, Entry
     from takeback.model.ids import OperationId, SessionId
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Move, OperationKind
-    from takeback.model.snapshot import Entry
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import LockedContext
-    from takeback.ops.deeds import Stretch
     from takeback.store.store import Store
 
     Parts = dict["Edit", frozenset[bytes]]
@@ -187,7 +183,7 @@ def until(last_seen: SnapshotId | None, now: bytes, paths: frozenset[bytes]) -> 
 # -- revert
 #
 # Where others changed a file meanwhile, what the turn did to it is several such stretches
-# (``ops/deeds.py``). They are taken out one by one, the newest first, each from what the one
+# (``merge/deeds.py``). They are taken out one by one, the newest first, each from what the one
 # before left; so are those of several turns. A turn of another branch is brought in the same way,
 # the oldest first, with the two states exchanged:
 #

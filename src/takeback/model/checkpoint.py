@@ -1,21 +1,215 @@
-"""A checkpoint: a place to go back to."""
+"""A checkpoint: a place to go back to; what it holds, what changed in it, whose session it is."""
 
 from __future__ import annotations
 
 from takeback.errors import Command, Expired
 from takeback.model.event import AwaitedTests, RanTests, ToolCall
 from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
-from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.turn import IDLE, Moment
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Final
+    from typing import Any, Final, Literal
 
     from takeback.model.ids import Order
     from takeback.model.turn import CheckpointKind, Phase
+
+    ChangeKind = Literal["added", "deleted", "modified", "mode", "type"]
+
+# -- what a snapshot records of one path: its type, its full permission bits, its content
+
+
+FILE = 0o100000
+LINK = 0o120000
+DIRECTORY = 0o040000
+_TYPE = 0o170000
+SANDBOX = frozenset((b".agents", b".aws", b".codex"))
+"""What Codex makes and removes around each command. If empty, they are left out of a snapshot."""
+
+
+class Entry(Value):
+    """One path of a snapshot. ``mode`` is type and permission bits, ``oid`` names the bytes.
+
+    A symbolic link has no permission bits of its own (its mode is exactly ``LINK``), and its
+    bytes are its target. A directory's ``oid`` is the tree below it.
+    """
+
+    mode: int
+    oid: bytes
+
+    @property
+    def is_directory(self) -> bool:
+        return self.mode & _TYPE == DIRECTORY
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode & _TYPE == LINK
+
+    @property
+    def is_file(self) -> bool:
+        return self.mode & _TYPE == FILE
+
+
+def entry_mode(st_mode: int) -> int:
+    """Returns the mode kept for a file, link or directory: setuid, setgid, sticky dropped."""
+    kind = st_mode & _TYPE
+    return LINK if kind == LINK else kind | (st_mode & 0o777)
+
+
+def encode_entry(entry: Entry | None) -> list[Any] | None:
+    """Returns the JSON form that records keep; None stands for "not there"."""
+    return None if entry is None else [entry.mode, entry.oid.hex()]
+
+
+def decode_entry(value: list[Any] | None) -> Entry | None:
+    """Reads ``encode_entry``'s form; raises LookupError, TypeError or ValueError for others."""
+    return None if value is None else Entry(int(value[0]), bytes.fromhex(value[1]))
+
+
+# -- differences between two states, path by path
+
+
+ADDED: Final = "added"
+DELETED: Final = "deleted"
+MODIFIED: Final = "modified"
+MODE: Final = "mode"
+TYPE: Final = "type"
+
+
+class Change(Value):
+    """One path that differs between two snapshots. None stands for "not there"."""
+
+    path: bytes
+    old: Entry | None
+    new: Entry | None
+
+    @property
+    def kind(self) -> ChangeKind:
+        """Returns added, deleted, modified, mode (only the permission bits) or type."""
+        if self.old is None:
+            return ADDED
+        if self.new is None:
+            return DELETED
+        if self.old.mode & 0o170000 != self.new.mode & 0o170000:
+            return TYPE
+        return MODE if self.old.oid == self.new.oid or self.new.is_directory else MODIFIED
+
+
+class CountedChange(Value):
+    """A change as people read it: the path, what happened, lines added and deleted.
+
+    The counts are None if there are no lines to count: a binary, a link, a directory, a mode.
+    """
+
+    path: bytes
+    kind: ChangeKind
+    added: int | None
+    deleted: int | None
+
+
+# -- sessions: one conversation of one agent in one workspace, perhaps descended from another
+
+
+class Origin(Value):
+    """Where a session comes from: a checkpoint of another session, or of another workspace."""
+
+    session: SessionId
+    checkpoint: CheckpointId
+    root: str | None = None
+
+
+class Process(Value):
+    """A process, told from a later one with the same id by when it was started.
+
+    ``namespace`` is the one in which the id counts: a container has its own.
+    """
+
+    pid: int
+    started: str | None = None
+    namespace: str | None = None
+
+
+class Asker(Value):
+    """Who asks for what this process does, if not this process for itself.
+
+    ``through``: a process that speaks for whoever has started it, such as an agent's own program
+    for its person. ``processes``: those at the other end of a connection; ``unseen`` says that
+    there may be others, as the system does not tell.
+    """
+
+    through: int | None = None
+    processes: tuple[int, ...] = ()
+    unseen: bool = False
+
+
+ITSELF = Asker()
+
+
+class TranscriptPart(Value):
+    """One file of a transcript: where it was, and how long it was at that moment.
+
+    ``place`` identifies the directory that it was read from, as opposed to one that took its path
+    since (turns/said.py); empty if it was not read. ``file`` identifies the file itself, and
+    ``epoch`` is that of the store when it was kept. The first ``known`` bytes were not read, but
+    taken over from the checkpoint before (turns/said.py). ``rewritten`` is the first place at which
+    what had been taken over turned out to be different when all of it was read again.
+    """
+
+    path: str
+    size: int
+    place: str = ""
+    file: str = ""
+    epoch: int = -1
+    known: int = 0
+    rewritten: int | None = None
+
+
+class Anchor(Value):
+    """A place in a conversation, by the agent's own ids.
+
+    ``before`` means the place before the prompt of ``turn``; else the end of what is there.
+    ``leaf`` is the entry that the agent was at, if it said so. ``prompt`` is the text of the
+    prompt, for agents that give it no id.
+    """
+
+    before: bool
+    turn: str | None = None
+    leaf: str | None = None
+    prompt: str | None = None
+
+
+class NewSession(Value):
+    """A session as its agent would have written it: its id, its file, the bytes."""
+
+    native: str
+    path: str
+    data: bytes
+
+
+class Resume(Value):
+    """How a person continues a session: a command, its directory, what to type inside.
+
+    ``from_event`` says that the words came with an event, or with a record of another machine: so
+    from anyone who could send one. takeback never runs such a line, and quotes it as somebody
+    else's, unless a person has ``registered`` the host.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    in_tui: str | None = None
+    from_event: bool = False
+    registered: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Whether takeback can give the line as its own."""
+        return self.registered or not self.from_event
+
+
+# -- a checkpoint
+
 
 MANUAL: Final = "manual"
 UNDO: Final = "undo"
@@ -80,7 +274,7 @@ class Checkpoint(Value):
     expired: float | None = None
     """When its files were dropped to save space; the rest of it, its conversation too, is kept."""
     staged: str | None = None
-    """What the project's index held, in the form of worktree/staged.py; None if unknown."""
+    """What the project's index held, in the form of worktree/project.py; None if unknown."""
     tested: RanTests | None = None
     """The tests that the agent ran on these very files, if it said how they ended."""
     tested_earlier: tuple[RanTests, ...] = ()

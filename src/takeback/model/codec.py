@@ -10,9 +10,8 @@ beyond the fields is ignored: a newer one wrote it.
 
 from __future__ import annotations
 
-from takeback.model.change import Change
+from takeback.model.checkpoint import Change, decode_entry, encode_entry
 from takeback.model.path_text import to_bytes, to_text
-from takeback.model.snapshot import decode_entry, encode_entry
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

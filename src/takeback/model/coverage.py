@@ -1,4 +1,4 @@
-"""Coverage: what a snapshot does not hold, path by path, with the reason."""
+"""Coverage: what a snapshot does not hold, with the reason; and the rules that it follows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from typing import Any, Final, Literal
 
+    Waiver = Literal[
+        "mass_delete",
+        "during_git",
+        "other_branch",
+        "during_turn",
+        "overwrite_others",
+        "keep_others",
+    ]
+    """A field of ``Overrides``."""
     Reason = Literal[
         "ignored",
         "excluded",
@@ -22,6 +31,178 @@ if TYPE_CHECKING:
         "purged",
         "its list of what it does not hold is damaged",
     ]
+
+# -- the rules that a capture and a rewind follow, as values taken from the settings
+
+
+MIB = 1 << 20
+KEEP_OTHERS: Final = "keep_others"
+OVERWRITE_OTHERS: Final = "overwrite_others"
+
+
+TEST_COMMANDS = (
+    "pytest",
+    "py.test",
+    "python -m pytest",
+    "python -m unittest",
+    "python3 -m pytest",
+    "python3 -m unittest",
+    "uv run pytest",
+    "poetry run pytest",
+    "tox",
+    "nox",
+    "make test",
+    "make check",
+    "ctest",
+    "npm test",
+    "npm run test",
+    "pnpm test",
+    "pnpm run test",
+    "yarn test",
+    "yarn run test",
+    "bun test",
+    "deno test",
+    "npx jest",
+    "npx vitest",
+    "jest",
+    "vitest",
+    "cargo test",
+    "cargo nextest run",
+    "go test",
+    "mvn test",
+    "mvn verify",
+    "gradle test",
+    "gradlew test",
+    "dotnet test",
+    "swift test",
+    "mix test",
+    "rspec",
+    "bundle exec rspec",
+    "rake test",
+    "phpunit",
+    "composer test",
+    "bazel test",
+)
+"""What a command that runs tests begins with, word by word."""
+
+
+class Policy(Value):
+    """What is captured, what is refused, and when the disk counts as full. Sizes are in bytes."""
+
+    size_limit: int = 100 * MIB
+    ignored: str = "save"
+    ignored_file_limit: int = 1 * MIB
+    ignored_total_limit: int = 50 * MIB
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    skip_sensitive: bool = False
+    entries_limit: int = 500_000
+    bytes_limit: int = 5 << 30
+    disk_floor: int = 100 * MIB
+    max_bytes: int = 2 << 30
+    lock_wait: float = 10.0
+    rehash_hours: int = 24
+    capture: bool = True
+    conversation: bool = True
+    transcripts: tuple[str, ...] = ()
+    hook_seconds: float = 5.0
+    agent_may_rewind: bool = False
+    agent_may_run: bool = False
+    hosts: tuple[str, ...] = ()
+    startup_budget: float = 2.0
+    test_commands: tuple[str, ...] = TEST_COMMANDS
+    unknown: str = ""
+    """Why nobody can say what the user has set; then nothing is captured."""
+
+
+class Overrides(Value):
+    """Which preconditions of a rewind the user has waived, one flag each."""
+
+    mass_delete: bool = False
+    during_git: bool = False
+    other_branch: bool = False
+    during_turn: bool = False
+    overwrite_others: bool = False
+    keep_others: bool = False
+    """Not a waiver: what another session changed is left as it is."""
+
+    @classmethod
+    def all(cls) -> Overrides:
+        return cls(
+            mass_delete=True,
+            during_git=True,
+            other_branch=True,
+            during_turn=True,
+            overwrite_others=True,
+        )
+
+
+NO_OVERRIDES = Overrides()
+
+
+# -- sensitive names: files that usually hold a secret, told by their names alone
+#
+#     .env .env.local .envrc          but not .env.example, .env.sample, .env.template, .env.dist
+#     *.pem                           keys and certificates
+#     id_rsa id_ed25519.old           but not id_rsa.pub, nor a program such as id_map.py
+#     .npmrc .netrc .pypirc           and their like: tokens of other tools
+#     credentials credentials.json    but not a program such as credentials.py
+#     .ssh/ .gnupg/                   everything below
+#
+# Every face marks them, and the setting ``sensitive`` decides whether they are captured. Upper and
+# lower case are the same: some disks do not tell them apart, and people do not either. Captures may
+# ask about every name, so this needs neither ``re`` nor ``fnmatch``.
+
+
+SENSITIVE_WORD: Final = "sensitive"
+"""How every face marks such a file."""
+
+_DIRECTORIES = frozenset((b".ssh", b".gnupg"))
+_NAMES = frozenset((b".npmrc", b".netrc", b"_netrc", b".pypirc", b".pgpass", b".git-credentials"))
+_EXAMPLES = (b"example", b"sample", b"template", b"dist")
+_PUBLIC = (
+    *(b".pub", b".md", b".mdx", b".rst", b".html", b".css", b".scss", b".svg", b".sql"),
+    *(b".c", b".h", b".cc", b".cpp", b".hpp", b".cs", b".go", b".rs", b".swift", b".proto"),
+    *(b".java", b".kt", b".scala", b".js", b".mjs", b".jsx", b".ts", b".tsx", b".vue", b".svelte"),
+    *(b".py", b".pyi", b".rb", b".php", b".pl", b".lua", b".ex", b".exs", b".sh", b".tf"),
+)
+"""How names of public keys, programs and pages end: these speak about secrets and hold none."""
+
+
+_HINTS = (b".env", b"id_", b"credentials", b".pem", b"rc", b".pgpass", *_DIRECTORIES)
+
+
+def may_be_sensitive(names: bytes) -> bool:
+    """Tells, for many names in one text at once, whether one of them may be sensitive."""
+    names = names.lower()
+    return any(hint in names for hint in _HINTS)
+
+
+def is_sensitive(path: bytes) -> bool:
+    """Tells whether a file usually holds a secret, by its name and the directories above it."""
+    above, _, name = path.rpartition(b"/")
+    if is_sensitive_name(name):
+        return True
+    return bool(above) and any(is_sensitive_directory(part) for part in above.split(b"/"))
+
+
+def is_sensitive_directory(name: bytes) -> bool:
+    """Tells whether all that is in a directory of this name counts as sensitive."""
+    return name.lower() in _DIRECTORIES
+
+
+def is_sensitive_name(name: bytes) -> bool:
+    """Tells whether a file of this name usually holds a secret, wherever it is."""
+    name = name.lower()
+    if name.startswith(b".env"):
+        return not name.endswith(_EXAMPLES)
+    if name.startswith((b"id_", b"credentials")):
+        return not name.endswith(_PUBLIC) and not name.endswith(_EXAMPLES)
+    return name.endswith(b".pem") or name in _NAMES or name in _DIRECTORIES
+
+
+# -- coverage
+
 
 IGNORED: Final = "ignored"
 EXCLUDED: Final = "excluded"

@@ -12,8 +12,8 @@ conflict, and somebody chooses. Before it stands what is picked of two states hu
 from __future__ import annotations
 
 from takeback.errors import UsageError
+from takeback.model.checkpoint import Entry
 from takeback.model.lines import MARKERS, OURS, THEIRS, LineHunk
-from takeback.model.snapshot import Entry
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Final, Literal
 
-    from takeback.model.change import Change
+    from takeback.model.checkpoint import Change
     from takeback.model.lines import Disputed
 
     ConflictKind = Literal[

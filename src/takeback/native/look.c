@@ -1,6 +1,6 @@
 /* The look at every known file: which directories no longer match the stat cache.
  *
- * This is worktree/detect.py's `_check` in N threads and without the interpreter; both run under
+ * This is worktree/look.py's `_check` in N threads and without the interpreter; both run under
  * the same tests, and where they could differ this one says "changed", which costs one listing.
  * worktree/look.py calls it through ctypes, so nothing here depends on a version of Python.
  */
@@ -26,7 +26,7 @@
 #define MARK 40    /* bytes of a signature: size, mtime, ctime, inode, mode; directory.py */
 #define ID 20      /* bytes of an object id, which the look passes over */
 
-struct record { /* how one begins; worktree/record.py */
+struct record { /* how one begins; worktree/directory.py */
     uint32_t size, checksum, mode, flags;
     int64_t listed[3]; /* mtime, ctime, inode */
     uint32_t path, names, files, saved_names, saved, others;

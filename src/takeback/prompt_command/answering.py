@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.operation import Outcome, Plan
     from takeback.prompt_command.typed import Typed
 
 _CHOOSE = "What to do where both changed the same:"

@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
-    from takeback.model.policy import Overrides
     from takeback.rewind.plan import Kept
 
 YES = "yes"

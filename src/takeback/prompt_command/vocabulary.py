@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from takeback.app import proposal as proposals
+from takeback.model.agent import summary_way
 from takeback.model.merge import ConflictChoices
 from takeback.model.operation import BOTH, FILES, FORK, REDO, REVERT, SCOPES, SUMMARISE, UNDO
 from takeback.model.path_text import to_text
-from takeback.model.summary import summary_way
 from takeback.model.value import Value
 from takeback.prompt_command.answering import Answered, proposed, shown_lines
 from takeback.rewind.plan import NOTHING, keeping_of

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import os
 
+from takeback.context import Translated
 from takeback.errors import Command, NoSuchCheckpoint, Refused, StoreDamaged, TakebackError
 from takeback.git.objects import BLOB, object_id
-from takeback.git.repository import foreign_refs, pack_reachable
+from takeback.git.process import foreign_refs, pack_reachable
+from takeback.model.checkpoint import TranscriptPart
 from takeback.model.codec import encode
 from takeback.model.ids import new_operation_id
 from takeback.model.operation import PURGE, Operation
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.secret import LARGEST, LEAST, NOTHING, Needles, Secret
-from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
-from takeback.ops.failures import Translated
-from takeback.ops.transcript import read_now
 from takeback.ordinary import all_names, ordinary
 from takeback.store import journal, tombstones
 from takeback.store import redaction as redaction_room
-from takeback.store.checkpoints import checkpoint_of, conversation_tree
 from takeback.store.conversation import read_conversation
 from takeback.store.location import read_location
 from takeback.store.lock import Lock
 from takeback.store.namespace import EVERYTHING, SESSIONS, log_ref
-from takeback.store.operations import newest_here
 from takeback.store.proof import Search, Searched, files_at_home, other_files
-from takeback.store.records import read_record, write_record
+from takeback.store.records import (
+    checkpoint_of,
+    conversation_tree,
+    newest_here,
+    read_record,
+    write_record,
+)
 from takeback.store.redaction import DERIVED, OF_THE_USER, PLAIN, Redaction, Traces, all_records
 from takeback.store.repack import (
     check_room,
@@ -38,6 +41,7 @@ from takeback.store.repack import (
 )
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
+from takeback.turns.said import read_now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
 
     from takeback.ports import Reporter
     from takeback.retention.prune import Upkeep
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.records import Record
     from takeback.store.tombstones import Tombstones
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import os
 import time
 
+from takeback.capture.capture import BEFORE_TOOL
+from takeback.context import Translated
 from takeback.errors import Command, NoSuchCheckpoint, Refused, StoreDamaged
 from takeback.model import retention
 from takeback.model.checkpoint import UNDO
@@ -23,19 +25,21 @@ from takeback.model.operation import PRUNE, Pruned
 from takeback.model.retention import Bounds, Stored, Verdict
 from takeback.model.turn import IDLE
 from takeback.model.value import Value
-from takeback.ops.failures import Translated
-from takeback.ops.processes import is_gone
-from takeback.ops.running import is_at_work
-from takeback.ops.save import BEFORE_TOOL
 from takeback.retention.shed import Additions, Doings, Load, Shed, Shedding, ledger_bytes
 from takeback.store import journal
-from takeback.store.checkpoints import CONVERSATION, FILES, checkpoint_of
 from takeback.store.history import Chains, Rewriting, all_trash, expired, trashed_records
-from takeback.store.labels import read_labels
-from takeback.store.operations import known_operations, write_operation
+from takeback.store.records import (
+    CONVERSATION,
+    FILES,
+    checkpoint_of,
+    known_operations,
+    read_labels,
+    write_operation,
+)
 from takeback.store.repack import size_on_disk
 from takeback.store.sink import PackSink
 from takeback.store.weight import Scales
+from takeback.turns.running import is_at_work, is_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +49,8 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId, OperationId, SessionId
     from takeback.model.retention import Doing
     from takeback.ports import Clock
-    from takeback.store.labels import Label
-    from takeback.store.locked import Locked, Locking
-    from takeback.store.records import Record
+    from takeback.store.lock import Locked, Locking
+    from takeback.store.records import Label, Record
     from takeback.store.store import Store
 
 

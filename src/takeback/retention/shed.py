@@ -6,17 +6,15 @@ import os
 from bisect import bisect_right
 from itertools import pairwise
 
+from takeback.ledger.attribute import begins_a_turn, is_event
 from takeback.model import turn as moments
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import SessionId
 from takeback.model.operation import Move
 from takeback.model.turn import PROMPT, ROUND, STEER
 from takeback.model.value import Value
-from takeback.ops.turn_states import begins_a_turn, is_event
-from takeback.store.checkpoints import CONVERSATION
-from takeback.store.labels import read_labels
 from takeback.store.namespace import session_of
-from takeback.store.operations import known_operations
+from takeback.store.records import CONVERSATION, known_operations, read_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,16 +6,15 @@ import os
 import time
 
 from takeback import config
+from takeback.context import SilentReporter, SystemClock, Translated
 from takeback.errors import Command, InUse, SettingsUnknown, TakebackError, WriteFailed
+from takeback.ledger.follow import Index
 from takeback.model.value import Value
-from takeback.ops.context import SilentReporter, SystemClock
-from takeback.ops.failures import Translated
-from takeback.ops.index import Index
-from takeback.ops.leftovers import Leftovers
 from takeback.retention.prune import Inventory, Prune, Stock
 from takeback.retention.shed import Additions
-from takeback.retention.trash import HandedOut
-from takeback.store import detached, log
+from takeback.retention.trash import HandedOut, Leftovers
+from takeback.store import notes
+from takeback.store import store as detached
 from takeback.store.history import all_trash, remove_trash, trashed_records
 from takeback.store.lock import Lock
 from takeback.store.repack import (
@@ -39,8 +38,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from takeback.context import Context
     from takeback.errors import Hint
-    from takeback.ops.context import Context
     from takeback.retention.prune import Pruning, Upkeep
     from takeback.store.forgotten import Forgotten
     from takeback.store.history import Trash
@@ -392,7 +391,7 @@ def _note(location: StoreLocation, error: Exception, *, put_off: bool) -> None:
     store = Store.open(location, os.environ)
     try:
         if not isinstance(error, SettingsUnknown):  # every command says that
-            log.append(store, f"a sweep failed: {error}")
+            notes.append(store, f"a sweep failed: {error}")
         if put_off:
             note_failure(store)
     finally:
@@ -487,16 +486,16 @@ def sweep_others(here: StoreLocation) -> None:
     Before that the trash of whole stores is emptied of what was there long enough. One in which
     somebody is at work, or that cannot be swept, is left to another time.
     """
-    from takeback.ops import forget
+    from takeback import workspaces
 
-    forget.empty(here.home, os.environ, time.time())
+    workspaces.empty(here.home, os.environ, time.time())
     found = together(here.home, os.environ)
     excess = found.too_many
     for one in found.stores:
         if excess <= 0:
             return
         if one.forgotten is not None:
-            excess -= one.bytes if forget.drop(one.forgotten, here.home) else 0
+            excess -= one.bytes if workspaces.drop(one.forgotten, here.home) else 0
             continue
         try:
             left = sweep_store(one.location, most=max(1, one.bytes - excess))

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from takeback.capture.capture import capture
+from takeback.context import Translated
 from takeback.errors import Command, NoSuchCheckpoint, Option, Refused, StoreDamaged, UsageError
 from takeback.git.diff import unified
+from takeback.ledger import lists
 from takeback.ledger import sessions as questions
-from takeback.ledger import steps
-from takeback.model.comparison import Between, FileDiff, Portion, Preview, Side
-from takeback.model.goal import Goal
+from takeback.ledger.attribute import counted, lines_between
+from takeback.merge.deeds import deeds
+from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.ids import SnapshotId
 from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices
-from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND
+from takeback.model.operation import (
+    BOTH,
+    CONVERSATION,
+    FILES,
+    REWIND,
+    Between,
+    FileDiff,
+    Goal,
+    Plan,
+    Portion,
+    Preview,
+    Side,
+)
 from takeback.model.path_text import covers, to_text
-from takeback.model.plan import Plan
-from takeback.model.policy import NO_OVERRIDES, Overrides
-from takeback.model.review import ReviewedChange
+from takeback.model.timeline import ReviewedChange
 from takeback.model.turn import STEER
 from takeback.model.value import Value
-from takeback.ops.capture import capture
-from takeback.ops.compare import counted
-from takeback.ops.counting import lines_between
-from takeback.ops.deeds import deeds
-from takeback.ops.failures import Translated
 from takeback.rewind.prepare import prepare
 from takeback.rewind.refuse import NO_FACTS, Facts, others, refusals, until_now, warnings
 from takeback.store import trees
@@ -32,16 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Final, Literal
 
+    from takeback.capture.capture import Captured
+    from takeback.context import Context
     from takeback.fork.fork import Cut
     from takeback.ledger.ledger import Ledger
-    from takeback.model.change import Change, CountedChange
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.checkpoint import Change, Checkpoint, CountedChange, Entry
     from takeback.model.merge import Conflict, ConflictChoice
     from takeback.model.operation import Move, OperationKind, ScopeKind
-    from takeback.model.snapshot import Entry
     from takeback.model.timeline import Turn
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import Context
     from takeback.rewind.prepare import Prepared
     from takeback.store.store import Store
 
@@ -255,7 +261,7 @@ def describe(context: Context, captured: Captured, request: Request, changes: Pr
 def _counted(context: Context, looked: Look) -> Plan:
     """Adds how many lines each file gains and loses, if that is quick."""
     from takeback.git.diff import BINARY
-    from takeback.ops.counting import Limits, lines_between
+    from takeback.ledger.attribute import Limits, lines_between
 
     made = looked.plan
     planned = {change.path for change in (*made.writes, *made.deletes)}
@@ -282,7 +288,7 @@ def states(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Between:
     """
     turn = questions.turn_by_id(ledger, checkpoint.id)
     if checkpoint.kind == STEER:
-        caused = steps.after_steer(ledger, checkpoint.id)
+        caused = lists.after_steer(ledger, checkpoint.id)
         last = ledger.by_id(caused[-1]) if caused else None
         steered = questions.turn_of(ledger, checkpoint)
         return _done(store, ledger, steered, (checkpoint, last or checkpoint))
@@ -356,7 +362,7 @@ def _side(store: Store, root: bytes, path: bytes) -> Side | None:
 
 
 def _is_directory(side: Side) -> bool:
-    from takeback.model.snapshot import Entry
+    from takeback.model.checkpoint import Entry
 
     return Entry(side.mode, b"").is_directory
 

@@ -5,32 +5,30 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR
 
+from takeback.capture.capture import saved_since
 from takeback.errors import Command, StoreDamaged, UsageError
-from takeback.model.change import ADDED, Change
+from takeback.model.checkpoint import ADDED, DIRECTORY, Change, Entry
 from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, SENSITIVE, UNSTABLE, Coverage, then
-from takeback.model.goal import Goal
+from takeback.model.operation import NOT_ASKED, Goal, LeftAlone
 from takeback.model.path_text import covers, is_inside_git, parents, to_text
-from takeback.model.plan import NOT_ASKED, LeftAlone
-from takeback.model.snapshot import DIRECTORY, Entry
 from takeback.model.value import Value
-from takeback.ops.save import saved_since
 from takeback.rewind.safekeeping import Safekeeping, Unsavable, Vouching
 from takeback.store import tombstones, trees
-from takeback.store.checkpoints import read_coverage
-from takeback.store.held import Held
-from takeback.worktree.patterns import LeftOut
-from takeback.worktree.reading import Intake
+from takeback.store.records import read_coverage
+from takeback.store.trees import Held
+from takeback.worktree.read import Intake
+from takeback.worktree.rules import LeftOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from takeback.capture.capture import Captured
+    from takeback.context import Context
     from takeback.model.checkpoint import Checkpoint
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import Context
     from takeback.rewind.plan import Request, Scope
     from takeback.store.store import Store
-    from takeback.worktree.unit import Inside
+    from takeback.worktree.apply import Inside
 
 
 # -- destination: everything that is known about the state that an operation goes to

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 
+from takeback.capture.capture import saved_since
 from takeback.errors import StoreDamaged
 from takeback.ledger import sessions as questions
-from takeback.ledger.lineage import lineage
+from takeback.ledger.attribute import beyond
+from takeback.ledger.ledger import lineage
 from takeback.model.checkpoint import AMID
+from takeback.model.coverage import KEEP_OTHERS, OVERWRITE_OTHERS
 from takeback.model.ids import WORKSPACE_SESSION, SessionId
 from takeback.model.merge import CHOICES
-from takeback.model.operation import REDO, UNDO, changed_too, history, moves
-from takeback.model.path_text import to_text
-from takeback.model.plan import (
+from takeback.model.operation import (
     COLLIDING_NAMES,
     CONFLICTS,
     DISK_SPACE,
@@ -22,42 +23,43 @@ from takeback.model.plan import (
     MASS_DELETE,
     OTHER_BRANCH,
     OTHERS,
+    REDO,
+    UNDO,
     Refusal,
+    changed_too,
+    history,
+    moves,
 )
-from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS
+from takeback.model.path_text import to_text
 from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
-from takeback.ops import running
-from takeback.ops.beyond import beyond
-from takeback.ops.running import RunningTurn, running_turns
-from takeback.ops.save import saved_since
 from takeback.ordinary import all_names
 from takeback.store import trees
 from takeback.store.location import read_location
-from takeback.store.operations import read_operations
+from takeback.store.records import read_operations
+from takeback.turns import running
+from takeback.turns.running import RunningTurn, running_turns
 from takeback.visible import shown
 from takeback.worktree import project
-from takeback.worktree.staged import differ, staged
+from takeback.worktree.project import differ, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from takeback.ledger.ledger import Ledger
-    from takeback.ledger.lineage import Lineage
-    from takeback.model.change import Change
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.capture.capture import Captured
+    from takeback.context import Context
+    from takeback.ledger.ledger import Ledger, Lineage
+    from takeback.model.checkpoint import Change, Checkpoint
+    from takeback.model.coverage import Overrides
     from takeback.model.ids import SnapshotId
     from takeback.model.operation import Move
-    from takeback.model.policy import Overrides
     from takeback.model.timeline import OwnedChange, Turn
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import Context
-    from takeback.ops.left_running import LeftRunning
     from takeback.rewind.plan import Request
     from takeback.rewind.prepare import Prepared
     from takeback.store.store import Store
+    from takeback.turns.running import LeftRunning
 
 
 # -- what must hold before a rewind; each refusal has its reason and, usually, its own flag

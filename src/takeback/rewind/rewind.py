@@ -5,52 +5,46 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
+from takeback.capture.capture import After, capture, draft, record
+from takeback.context import Translated
 from takeback.errors import Command, Refused, StoreDamaged, StoreTooNew, TakebackError, WriteFailed
 from takeback.fork.fork import Child, write_child
 from takeback.model import codec
-from takeback.model.change import Change
+from takeback.model.checkpoint import Change
 from takeback.model.coverage import Coverage
-from takeback.model.goal import Goal
 from takeback.model.ids import CheckpointId, MachineId, SnapshotId, new_operation_id
-from takeback.model.operation import FILES, GOES, UNDO, Move, history, way
+from takeback.model.operation import FILES, GOES, UNDO, Goal, LeftAlone, Move, Outcome, history, way
 from takeback.model.operation import decode as decode_operation
 from takeback.model.path_text import covers, parents, to_bytes, to_text
-from takeback.model.plan import LeftAlone, Outcome
 from takeback.model.value import Value
-from takeback.ops.capture import After, capture, draft, record
-from takeback.ops.closing import close_gone
-from takeback.ops.failures import Translated
-from takeback.ops.receive import record_waiting
 from takeback.rewind.plan import NOTHING, Request, Scope, describe
 from takeback.rewind.prepare import goal_of, prepare
 from takeback.rewind.refuse import about_its_files, until_now
 from takeback.rewind.safekeeping import Brought, Verification
 from takeback.store import journal, trees
-from takeback.store.blobs import StoreBlobs
-from takeback.store.operations import known_operations, read_operations, write_operation
+from takeback.store.records import known_operations, read_operations, write_operation
+from takeback.store.sink import StoreBlobs
+from takeback.turns.receive import close_gone, record_waiting
 from takeback.visible import shown
-from takeback.worktree import unit as units
-from takeback.worktree.apply import Apply
-from takeback.worktree.unit import make_units
+from takeback.worktree import apply as units
+from takeback.worktree.apply import Apply, make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from takeback.capture.capture import Captured
+    from takeback.context import Context, LockedContext
     from takeback.fork.fork import Cut
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.model.operation import OperationKind, ScopeKind, Step, StepKind
-    from takeback.model.plan import Plan
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import Context, LockedContext
+    from takeback.model.operation import OperationKind, Plan, ScopeKind, Step, StepKind
     from takeback.rewind.prepare import Prepared
     from takeback.rewind.refuse import Facts
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
-    from takeback.worktree.apply import Applied
-    from takeback.worktree.unit import Unit
+    from takeback.worktree.apply import Applied, Unit
 
 
 # -- what the journal keeps of an operation under way: its line of the log, and what is left to do

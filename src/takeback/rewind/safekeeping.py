@@ -9,7 +9,7 @@ from stat import S_ISDIR
 from takeback import kernel
 from takeback.durable import is_scratch_name
 from takeback.errors import StoreDamaged
-from takeback.model.change import Change
+from takeback.model.checkpoint import Change, Entry, entry_mode
 from takeback.model.coverage import (
     EXCLUDED,
     IGNORED,
@@ -25,33 +25,31 @@ from takeback.model.coverage import (
     by_choice,
     then,
 )
+from takeback.model.operation import LeftAlone
 from takeback.model.path_text import covers
-from takeback.model.plan import LeftAlone
-from takeback.model.snapshot import Entry, entry_mode
 from takeback.ordinary import all_names
 from takeback.store import trees
-from takeback.store.checkpoints import read_coverage
-from takeback.store.held import Held
-from takeback.worktree import ondisk
-from takeback.worktree.reading import Kept, keep
+from takeback.store.records import read_coverage
+from takeback.store.trees import Held
+from takeback.worktree import place as ondisk
+from takeback.worktree.read import Kept, keep
 from takeback.worktree.resume import KEPT_BESIDE, is_exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from takeback.capture.capture import Captured
+    from takeback.context import Context
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import Reason
-    from takeback.model.goal import Goal
-    from takeback.model.operation import Move
-    from takeback.ops.capture import Captured
-    from takeback.ops.context import Context
+    from takeback.model.operation import Goal, Move
     from takeback.rewind.plan import Scope
     from takeback.rewind.rewind import Carried
     from takeback.store.store import Store
-    from takeback.worktree.patterns import LeftOut
-    from takeback.worktree.reading import Intake
-    from takeback.worktree.unit import Inside, Unit
+    from takeback.worktree.apply import Inside, Unit
+    from takeback.worktree.read import Intake
+    from takeback.worktree.rules import LeftOut
 
 
 # -- vouching: what a snapshot cannot say of a path, and which paths therefore are not as they were

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from takeback.model.news import NewsMark
+    from takeback.model.timeline import NewsMark
 
     Document = Mapping[str, Any]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from typing import TypeVar
 
-    from takeback.ops.workspaces import KnownWorkspace
+    from takeback.workspaces import KnownWorkspace
 
     T = TypeVar("T")
 

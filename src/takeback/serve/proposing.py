@@ -7,6 +7,7 @@ import os
 from takeback.app import proposal as proposals
 from takeback.app.ticks import TickedHunks, only_ticked
 from takeback.errors import Refused, UsageError
+from takeback.model.agent import FROM, SUMMARY_WAYS, summary_way
 from takeback.model.merge import CHOICES, ConflictChoices, choice_named
 from takeback.model.operation import (
     BOTH,
@@ -22,7 +23,6 @@ from takeback.model.operation import (
     step_named,
 )
 from takeback.model.schemas import NAME, PATH, fields, strings
-from takeback.model.summary import FROM, SUMMARY_WAYS, summary_way
 from takeback.rewind.plan import KEPT, NOTHING, Keeping, keeping_of, kept_named
 from takeback.words import reviews, waivers
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.policy import Overrides
+    from takeback.model.coverage import Overrides
     from takeback.model.schemas import Schema
 
     Body = Mapping[str, Any]

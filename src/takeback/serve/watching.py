@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from takeback.ops.workspaces import KnownWorkspace
     from takeback.serve.feed import Feed
     from takeback.serve.server import Server
     from takeback.timeline.timeline import Happening
+    from takeback.workspaces import KnownWorkspace
 
 _LISTING = 10
 """The list of all workspaces is read at each so many'th look."""

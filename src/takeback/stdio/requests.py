@@ -6,10 +6,10 @@ from base64 import b64decode
 
 from takeback.errors import UsageError
 from takeback.model import json_text
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices, choice_named
 from takeback.model.operation import scope_named
 from takeback.model.path_text import to_bytes
-from takeback.model.policy import NO_OVERRIDES
 from takeback.rewind.plan import NOTHING, Keeping, kept_named
 from takeback.words import waivers
 
@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from takeback.model.coverage import Overrides
     from takeback.model.operation import ScopeKind
-    from takeback.model.policy import Overrides
 
     Document = dict[str, Any]
 

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
     from takeback.model.ids import SessionId
-    from takeback.model.operation import StepKind
-    from takeback.model.plan import Outcome
+    from takeback.model.operation import Outcome, StepKind
     from takeback.ports import Adapter
 
     Document = dict[str, Any]

@@ -9,14 +9,14 @@ Pieces have a fixed size, so equal beginnings have equal pieces, however they we
 transcript of 20 MB is five groups: an append writes one piece, one group and two small trees.
 
 Of a file whose beginning an earlier checkpoint has, that beginning need not even be read:
-``Landmarks`` are what it is recognized by (ops/said.py).
+``Landmarks`` are what it is recognized by (turns/said.py).
 """
 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, TREE, encode_tree, object_id
-from takeback.model.snapshot import DIRECTORY
+from takeback.model.checkpoint import DIRECTORY
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

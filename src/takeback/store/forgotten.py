@@ -18,8 +18,8 @@ from takeback import durable
 from takeback.model.value import Value
 from takeback.paths import check_private
 from takeback.store import location as locations
-from takeback.store import succession
-from takeback.store.clearing import delete_below
+from takeback.store import location as succession
+from takeback.store.journal import delete_below
 from takeback.store.lock import Lock
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.store.location import StoreLocation
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
 
 _PLACE = "forgotten"
 _GIVEN_UP = "given-up-"

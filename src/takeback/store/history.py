@@ -6,8 +6,6 @@ from takeback.errors import StoreDamaged
 from takeback.git.objects import COMMIT, encode_commit
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.value import Value
-from takeback.store.checkpoints import CONVERSATION, FILES
-from takeback.store.labels import taken_off
 from takeback.store.namespace import (
     LABELS,
     LOCAL,
@@ -18,14 +16,22 @@ from takeback.store.namespace import (
     session_of,
     trash_ref,
 )
-from takeback.store.records import META, chain, read_record, write_record
+from takeback.store.records import (
+    CONVERSATION,
+    FILES,
+    META,
+    chain,
+    read_record,
+    taken_off,
+    write_record,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any
 
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.records import Record
     from takeback.store.sink import PackSink
     from takeback.store.store import Store

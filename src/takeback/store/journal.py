@@ -1,25 +1,55 @@
-"""The journal: what an operation is doing to the files, kept until it is done.
-
-It is one JSON file, flushed before the first file is touched and removed after the operation is in
-the log. While it exists, every command says so.
-"""
+"""The journal: what an operation is doing to the files, kept until it is done."""
 
 from __future__ import annotations
 
 import os
+from stat import S_ISDIR
 from zlib import crc32
 
 from takeback import durable
 from takeback.errors import Command, StoreDamaged
 from takeback.model import json_text
-from takeback.ordinary import ordinary
+from takeback.ordinary import all_names, ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
+
+
+# -- clears directories of takeback's own
+
+
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def delete_below(directory: str) -> None:
+    """Deletes everything in a directory.
+
+    Follows no link, that of the directory itself included: then it raises OSError.
+    """
+    _empty(os.open(directory, _FLAGS))
+
+
+def _empty(fd: int) -> None:
+    """Deletes what is in an open directory, and closes it."""
+    try:
+        for name in all_names(fd):
+            if S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+                _empty(os.open(name, _FLAGS, dir_fd=fd))
+                durable.rmdir(name, dir_fd=fd)
+            else:
+                durable.unlink(name, dir_fd=fd)
+    finally:
+        os.close(fd)
+
+
+# -- the journal
+#
+# It is one JSON file, flushed before the first file is touched and removed after the operation is
+# in the log. While it exists, every command says so.
 
 
 UNKNOWN = "unknown"

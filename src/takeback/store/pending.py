@@ -19,7 +19,7 @@ import zlib
 from takeback import durable
 from takeback.model import event as events
 from takeback.model import json_text
-from takeback.model.session import TranscriptPart
+from takeback.model.checkpoint import TranscriptPart
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.event import AgentEvent
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
 
 _OVERTAKEN = "overtaken-"

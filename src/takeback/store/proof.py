@@ -7,8 +7,8 @@ import os
 from takeback.errors import StoreDamaged
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
-from takeback.store.checkpoints import conversation_tree
 from takeback.store.conversation import pieces_of
+from takeback.store.records import conversation_tree
 from takeback.store.redaction import OBJECTS, SEARCHED_AT_HOME, all_records
 from takeback.store.tombstones import Quotes
 

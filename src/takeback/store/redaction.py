@@ -9,25 +9,27 @@ from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, COMMIT, EMPTY_TREE, TREE, encode_commit, encode_tree, is_tree
 from takeback.model import json_text
+from takeback.model.checkpoint import SANDBOX
 from takeback.model.coverage import PURGED, Coverage, NotHeld
 from takeback.model.path_text import to_bytes
 from takeback.model.secret import blank
-from takeback.model.snapshot import SANDBOX
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 from takeback.store import tombstones
-from takeback.store.checkpoints import (
+from takeback.store.conversation import PIECE, with_pieces
+from takeback.store.journal import delete_below
+from takeback.store.namespace import EVERYTHING
+from takeback.store.records import (
     CONVERSATION,
     COVERAGE,
     FILES,
+    META,
     OUTSIDE,
     decoded_coverage,
     message_of,
+    read_record,
+    write_record,
 )
-from takeback.store.clearing import delete_below
-from takeback.store.conversation import PIECE, with_pieces
-from takeback.store.namespace import EVERYTHING
-from takeback.store.records import META, read_record, write_record
 from takeback.store.repack import forget_garbage, pack_dir, whole_packs
 from takeback.store.tombstones import Quotes
 from takeback.store.trust import RETIRED, Trust
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.secret import Secret, Span
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.records import Record
     from takeback.store.sink import PackSink
     from takeback.store.store import Store

@@ -8,10 +8,11 @@ import time
 from takeback import durable
 from takeback.errors import InUse, StoreDamaged, TakebackError, WriteFailed
 from takeback.git.objects import COMMIT, TREE, decode_commit, decode_tree, new_hasher
-from takeback.git.repository import pack_reachable, pack_together, reachable_bytes
+from takeback.git.process import pack_reachable, pack_together, reachable_bytes
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
-from takeback.store import detached, journal, log, namespace
+from takeback.store import journal, namespace, notes
+from takeback.store import store as detached
 from takeback.store.lock import Lock
 from takeback.store.sink import PackSink
 from takeback.store.trust import RETIRED, Trust
@@ -20,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
 
 
@@ -252,7 +253,7 @@ def main(directory: str) -> None:
         _forget_failure(store)
     except (TakebackError, OSError) as error:
         durable.replace_file(store.path(_FAILED), b"", flush=False)
-        log.append(store, f"maintenance failed: {error}")
+        notes.append(store, f"maintenance failed: {error}")
     finally:
         store.close()
 

@@ -6,16 +6,89 @@ import os
 
 from takeback import durable
 from takeback.errors import CaptureFailed, Command, WriteFailed
-from takeback.git.objects import KIND_NAMES, LONGEST, stream_id
+from takeback.git.objects import KIND_NAMES, LONGEST, TREE, decode_tree, object_id, stream_id
 from takeback.git.pack import PackWriter, SourceFailed
 from takeback.git.packs import Collision
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.git.packs import Packs
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
+
+
+# -- a look at the files that stores nothing: ids are computed, trees stay in memory
+
+
+class Looking:
+    """The ObjectSink for only looking: no lock is needed, and a read-only disk is enough."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._trust = Trust(store)
+        store.packs.catch_up()
+        self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
+
+    def tree(self, oid: bytes) -> list[tuple[int, bytes, bytes]]:
+        """Returns the entries of a tree, of this look or of the store."""
+        found = self._trees.get(oid)
+        return self._store.tree(oid) if found is None else found
+
+    def has(self, oid: bytes) -> bool:
+        return oid in self._trees or self._store.packs.has_among(oid, self._trust.believes)
+
+    def holds(self, oid: bytes, data: bytes) -> bool:
+        return True  # only the id of a file is needed
+
+    def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
+        oid = oid or object_id(kind, data)
+        if kind == TREE:
+            self._trees[oid] = decode_tree(data)
+        return oid
+
+    def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:
+        return stream_id(kind, fd, size)
+
+    def fork(self) -> Looking:
+        return self
+
+    def publish(self) -> list[str]:
+        return []
+
+    def adopt(self, names: list[str]) -> None:
+        return None
+
+    def discard(self) -> None:
+        return None
+
+
+# -- the bytes of a store's blobs, hash-checked, for the code that writes files
+
+
+_LONGEST_LINK = 1 << 16
+"""Only the target of a link is read whole; no system has longer paths."""
+
+
+class StoreBlobs:
+    """Reads blobs one by one; long ones in pieces."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def blob(self, oid: bytes) -> bytes:
+        return self._store.blob(oid, _LONGEST_LINK)
+
+    def size_of(self, oid: bytes) -> int:
+        return self._store.packs.size_of(oid)
+
+    def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
+        self._store.packs.open_stream(oid, write)
+
+
+# -- writes new objects into the store
 
 
 _LEAST_INODES = 16

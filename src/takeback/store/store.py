@@ -1,37 +1,144 @@
-"""One workspace's store: its repository, its lock, and reading what is in it."""
+"""One workspace's store: its repository, its lock, reading it, and work that outlives a command."""
 
 from __future__ import annotations
 
 import os
+import sys
 
-from takeback import durable
+from takeback import durable, handover
 from takeback.errors import ObjectMissing, StoreDamaged, StoreMoved, StoreTooNew, StoreTooOld
-from takeback.git.objects import (
-    BLOB,
-    COMMIT,
-    LONGEST,
-    TREE,
-    Commit,
-    decode_commit,
-    decode_tree,
-)
+from takeback.git.objects import BLOB, COMMIT, LONGEST, TREE, Commit, decode_commit, decode_tree
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
 from takeback.ordinary import all_names, ordinary, small_content
 from takeback.paths import check_private
 from takeback.remembered import Remembered
 from takeback.store import location as locations
-from takeback.store import machine, namespace
+from takeback.store import location as machine
+from takeback.store import namespace, notes
 from takeback.store.location import StoreLocation
-from takeback.store.lock import Lock
-from takeback.store.locked import Locking
+from takeback.store.lock import Lock, Locking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from takeback.git.process import Git
     from takeback.model.ids import MachineId
+
+
+# -- starts work that outlives the command: combining packs, a long first capture, a sweep
+
+
+_PROGRAM = """
+import os, sys
+os.closerange(3, 1 << 16)
+sys.path.insert(0, sys.argv[1])
+os.chdir(sys.argv[3])
+from importlib import import_module
+getattr(import_module(sys.argv[4]), sys.argv[2])(sys.argv[3])
+"""
+_KEPT = tuple(map(os.fsdecode, handover.PLACES))
+_running: list[int] = []
+"""What this process has started: its children, whoever asked for them."""
+
+
+def start(store: Store, module: str, function: str = "main") -> None:
+    """Calls a function of a module with the store's directory; a failure goes to its log."""
+    try:
+        spawn(module, store.directory, function)
+    except OSError as error:
+        notes.append(store, f"{module} could not be started: {error}")
+
+
+def spawn(module: str, directory: str, function: str = "main") -> None:
+    """Calls a function of a module with and in a directory, in a process that inherits nothing.
+
+    No descriptor, no blocked or ignored signal, and only the variables that say where things are.
+    """
+    from takeback.c_modules import signal  # not needed at every hook
+
+    _wait_for_ended()
+    here = _package_directory()
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    environ = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    try:
+        started = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-c", _PROGRAM, here, function, directory, module],
+            environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, null, 1),
+                (os.POSIX_SPAWN_DUP2, null, 2),
+            ],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=[n for n in range(1, 32) if n not in (signal.SIGKILL, signal.SIGSTOP)],
+        )
+    finally:
+        os.close(null)
+    _running.append(started)
+
+
+def is_ours(words: Sequence[bytes]) -> bool:
+    """Tells from the words that a process was started with whether this started it."""
+    return words[1:4] == [b"-I", b"-c", _PROGRAM.encode()]
+
+
+def _wait_for_ended() -> None:
+    """Frees the entries that ended children keep in the system's table of processes.
+
+    A hook ends before they do, but a program that stays starts thousands of them.
+    """
+    for process in list(_running):
+        try:
+            if os.waitpid(process, os.WNOHANG) == (0, 0):
+                continue
+        except ChildProcessError:  # somebody waited for it, or it was the parent's before a fork
+            pass
+        _running.remove(process)
+
+
+def _package_directory() -> str:
+    """Returns where this takeback was imported from; -I looks neither there nor in the cwd."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+# -- the pulse of a store: a few calls of stat tell whether anything that people see has moved
+
+
+_GIT = "store.git"
+
+
+def pulse(directory: str) -> tuple[int, ...]:
+    """Returns numbers that change whenever a ref of ``namespace.SHOWN`` moves; opens nothing.
+
+    A ref is a file that is replaced, and so the time of its directory moves with it.
+    """
+    found = []
+    for kind in namespace.SHOWN:
+        top = os.path.join(directory, _GIT, kind.rstrip("/"))
+        found += [_moved(top), *(_moved(os.path.join(top, one)) for one in _below(top))]
+    return tuple(found)
+
+
+def _moved(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _below(path: str) -> list[str]:
+    try:
+        return sorted(all_names(path))
+    except OSError:
+        return []
+
+
+# -- one workspace's store
+
 
 FORMAT = 2
 MOST_PACKS = 50
@@ -95,13 +202,13 @@ class Store:
     @staticmethod
     def _format_found_again(path: str) -> int:
         """Writes a lost or garbled ``format`` again: only this one has machines so far."""
-        from takeback.store import log
+        from takeback.store import notes
 
         try:
             durable.replace_file(path, b"%d\n" % FORMAT)
         except OSError:  # a store that cannot be written can still be read
             return FORMAT
-        log.append_to(
+        notes.append_to(
             os.path.join(os.path.dirname(path), "log"),
             "the file that names the store's format was lost or garbled, and was written again",
         )
@@ -110,8 +217,7 @@ class Store:
     @classmethod
     def create(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
         """Creates the store; ``format`` comes last, so a half-made one is created again."""
-        from takeback.git.process import check_version
-        from takeback.git.repository import init
+        from takeback.git.process import check_version, init
         from takeback.store.trust import Trust
 
         durable.make_directories(location.directory)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.secret import Needles, Span
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
 
     Passages = Mapping[str, tuple[Span, ...]]

@@ -1,17 +1,18 @@
-"""Snapshot trees: looking up a path, walking, comparing two and building small ones."""
+"""Snapshot trees: looking up a path, walking, comparing two, building and editing them."""
 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.git.objects import TREE, encode_tree, is_tree
-from takeback.model.change import Change
-from takeback.model.snapshot import DIRECTORY, Entry
+from takeback.model.checkpoint import DIRECTORY, Change, Entry
+from takeback.model.path_text import parents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Protocol
 
+    from takeback.model.checkpoint import Checkpoint
     from takeback.ports import ObjectSink
     from takeback.store.store import Store
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     OnDamage = Callable[[bytes, StoreDamaged], None]
     Difference = tuple[bytes, Entry | None, Entry | None]
+
+# -- snapshot trees
 
 
 _NO_TREE = b""
@@ -184,3 +187,107 @@ def unsound_entries(
                     stack.append((path, child))
             elif not store.packs.has(child):
                 yield path, child
+
+
+# -- what one snapshot holds, path by path: each of its directories is read once
+
+
+class Held:
+    """Looks paths up in a snapshot, where ``trees.lookup`` would read each directory again.
+
+    Without a root it is empty. A directory that cannot be read counts as empty: damage is reported
+    when trees are compared.
+    """
+
+    def __init__(self, store: Store, root: bytes) -> None:
+        self._store = store
+        self._directories: dict[bytes, dict[bytes, Entry]] = {b"": self._read(root)}
+
+    @classmethod
+    def of(cls, store: Store, checkpoint: Checkpoint) -> Held:
+        """Returns what a checkpoint holds: nothing, if its files have expired."""
+        return cls(store, b"" if checkpoint.expired is not None else checkpoint.tree)
+
+    def __getitem__(self, path: bytes) -> Entry | None:
+        """Returns the entry at a path; None if there is none, and for the root, which has none."""
+        parent, _, name = path.rpartition(b"/")
+        return self._directory(parent).get(name)
+
+    def __contains__(self, path: bytes) -> bool:
+        return self[path] is not None
+
+    def below(self, path: bytes) -> dict[bytes, Entry]:
+        """Returns what is in a directory, by name; nothing if it is none."""
+        return dict(self._directory(path))
+
+    def _directory(self, path: bytes) -> dict[bytes, Entry]:
+        """Reads the directories from the deepest known one down to ``path``."""
+        known = path
+        missing = []
+        while known not in self._directories:
+            missing.append(known)
+            known = known.rpartition(b"/")[0]
+        found = self._directories[known]
+        for below in reversed(missing):
+            entry = found.get(below.rpartition(b"/")[2])
+            is_directory = entry is not None and entry.is_directory
+            found = self._read(entry.oid) if entry is not None and is_directory else {}
+            self._directories[below] = found
+        return found
+
+    def _read(self, oid: bytes) -> dict[bytes, Entry]:
+        if not oid:
+            return {}
+        try:
+            return {name: Entry(mode, child) for mode, name, child in self._store.tree(oid)}
+        except StoreDamaged:
+            return {}
+
+
+# -- writes a snapshot's tree anew with some paths changed; what did not change is not read
+
+
+def edited(
+    store: Store, sink: ObjectSink, root: bytes, changes: Mapping[bytes, Entry | None]
+) -> bytes:
+    """Writes a tree anew with other entries at some paths and returns its root; None removes.
+
+    Only the directories above these paths are read and written. One that is given gets its
+    permission bits and is made if need be, its object id is not looked at. What lay below a path
+    that becomes a file is gone; a file above a path makes way for a directory.
+    """
+    if not changes:
+        return root
+    held = Held(store, root)
+    inside: dict[bytes, dict[bytes, Entry | None]] = {b"": {}}
+    for path, entry in changes.items():
+        for above in (path, *parents(path)):
+            parent, _, name = above.rpartition(b"/")
+            there = inside.setdefault(parent, {})
+            if above == path:
+                there[name] = entry
+        if entry is not None and entry.is_directory:
+            inside.setdefault(path, {})
+    for directory in sorted(inside, key=lambda path: path.count(b"/"), reverse=True):
+        if directory == b"":
+            continue
+        parent, _, name = directory.rpartition(b"/")
+        given = inside[parent]
+        if name in given and not _is_directory(given[name]):
+            continue  # it goes, with all that is in it
+        known = given.get(name) or held[directory]
+        mode = known.mode if known is not None and known.is_directory else DIRECTORY | 0o755
+        given[name] = Entry(mode, _written(sink, held.below(directory), inside[directory]))
+    return _written(sink, held.below(b""), inside[b""])
+
+
+def _is_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.is_directory
+
+
+def _written(
+    sink: ObjectSink, there: dict[bytes, Entry], changed: Mapping[bytes, Entry | None]
+) -> bytes:
+    entries = {**there, **changed}
+    found = ((e.mode, name, e.oid) for name, e in entries.items() if e is not None)
+    return sink.add(TREE, encode_tree(found))

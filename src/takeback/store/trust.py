@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from takeback.store.locked import Locked
+    from takeback.store.lock import Locked
     from takeback.store.store import Store
 
     Signature = tuple[int, int, int, int, int, int]
@@ -327,10 +327,10 @@ class Trust:
     def _give_up(self, locked: Locked, trouble: dict[str, str]) -> None:
         """Invalidates the stat cache, durably, before the table says why."""
         if trouble:
-            from takeback.store import log
+            from takeback.store import notes
 
             locked.raise_epoch()
-            log.append(self._store, _sentence(trouble))
+            notes.append(self._store, _sentence(trouble))
 
     def _on_disk(self) -> dict[str, Signature]:
         """Returns the signatures of all packs that have an index."""

@@ -8,14 +8,14 @@ from itertools import pairwise
 
 from takeback import durable, errors
 from takeback.errors import StoreDamaged
-from takeback.git.idx import PackIndex
 from takeback.git.objects import is_tree
+from takeback.git.packfile import PackIndex
 from takeback.model import json_text
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
-from takeback.store.checkpoints import FILES
 from takeback.store.history import Chains
+from takeback.store.records import FILES
 from takeback.store.repack import pack_dir
 
 TYPE_CHECKING = False

@@ -9,13 +9,12 @@ from collections import deque
 
 from takeback.errors import FILES_ALONE, Refused
 from takeback.kernel import give_back_memory
+from takeback.ledger import lists as conversations
 from takeback.ledger import sessions as questions
-from takeback.ledger import told as conversations
 from takeback.ledger.expired import position_of
-from takeback.ledger.told import PromptPlace, amount_until
-from takeback.model.checkpoint import MANUAL, UNDO
-from takeback.model.message import USER, Message, MessagePage, PlacedMessage, ToolUse
-from takeback.model.session import TranscriptPart
+from takeback.ledger.lists import PromptPlace, amount_until
+from takeback.model.agent import USER, Message, MessagePage, PlacedMessage, ToolUse
+from takeback.model.checkpoint import MANUAL, UNDO, TranscriptPart
 from takeback.model.turn import (
     BRANCH,
     COMPACTION,
@@ -28,18 +27,18 @@ from takeback.model.turn import (
     TURN_END,
 )
 from takeback.model.value import Value
-from takeback.ops.transcript import identity_of
 from takeback.remembered import Remembered
 from takeback.store.tombstones import FILE as PURGED
+from takeback.turns.said import identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.ops.context import Context
     from takeback.ports import MessageReader
 
 

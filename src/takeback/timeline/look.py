@@ -5,49 +5,45 @@ from __future__ import annotations
 import os
 import time
 
+from takeback.capture.capture import capture, saved_since
+from takeback.capture.watch import SensitiveFiles, sensitive_files
 from takeback.check.check import BROKEN, FIX, OFFER, WHO_LOST, Finding
 from takeback.errors import Command, Expired, NoSuchCheckpoint, StoreDamaged, UsageError
 from takeback.git.diff import unified
 from takeback.git.objects import is_tree
 from takeback.ledger import sessions as questions
-from takeback.ledger.missing import missing_refs
-from takeback.ledger.steps import folded
-from takeback.model.change import ADDED, MODE
-from takeback.model.checkpoint import UNDO
+from takeback.ledger.attribute import counted_changes
+from takeback.ledger.ledger import missing_refs
+from takeback.ledger.lists import folded
+from takeback.model.checkpoint import ADDED, MODE, UNDO
 from takeback.model.coverage import then
 from takeback.model.operation import history
 from takeback.model.path_text import covers, parents, to_text
 from takeback.model.value import Value
-from takeback.ops.capture import capture
-from takeback.ops.compare import counted_changes
-from takeback.ops.lost_name import lost_name
-from takeback.ops.receive import is_first_left
-from takeback.ops.running import RunningTurn, running_turns
-from takeback.ops.save import saved_since
-from takeback.ops.sensitive import SensitiveFiles, sensitive_files
 from takeback.retention.sweep import advice, maintenance_shortage, room_at
 from takeback.rewind.plan import reviewed
-from takeback.store import failures, journal, pending, trees
-from takeback.store.checkpoints import read_coverage
-from takeback.store.failures import Failure
-from takeback.store.operations import read_operations
+from takeback.store import journal, notes, pending, trees
+from takeback.store.notes import Failure
+from takeback.store.records import read_coverage, read_operations
 from takeback.store.repack import floor, size_on_disk
 from takeback.store.trust import Trust
 from takeback.store.weight import Consumer, heaviest
 from takeback.timeline.sessions import Dirty, SessionEntry, Standing, disagreeing, standing
+from takeback.turns.receive import is_first_left
+from takeback.turns.running import RunningTurn, running_turns
+from takeback.workspaces import lost_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from takeback.context import Context
     from takeback.errors import NotAWorkspace
     from takeback.ledger.ledger import Ledger
-    from takeback.model.change import CountedChange
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.comparison import Between
+    from takeback.model.checkpoint import Checkpoint, CountedChange
+    from takeback.model.operation import Between
     from takeback.model.timeline import OwnedChange
-    from takeback.ops.context import Context
-    from takeback.ops.left_running import LeftRunning
+    from takeback.turns.running import LeftRunning
 
 
 # -- diff: what differs between two states, as a patch for people to read
@@ -512,7 +508,7 @@ def status(
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
     size = size_on_disk(store, since=context.clock.now() - _DAY)
-    failed = failures.unseen(store, home, context.workspace.root)
+    failed = notes.unseen(store, home, context.workspace.root)
     damaged: list[str] = []
     stacks = history(read_operations(store, damaged))
     lost = "the operation log cannot be read further back"
@@ -563,6 +559,6 @@ def nothing_yet(
         can_undo=0,
         can_redo=0,
         interrupted=False,
-        failures=tuple(failures.unseen(None, home, root)),
+        failures=tuple(notes.unseen(None, home, root)),
         recording_off_by=recording_off_by,
     )

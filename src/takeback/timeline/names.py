@@ -18,7 +18,7 @@ from takeback.model.naming import GREEN, NEWEST, TURN, is_turn_name, names_newes
 from takeback.model.operation import moves
 from takeback.model.timeline import Turn
 from takeback.model.value import Value
-from takeback.store.labels import Label, read_labels, remove_label, write_label
+from takeback.store.records import Label, read_labels, remove_label, write_label
 from takeback.store.sink import PackSink
 from takeback.timeline.operations import hint_for, is_state_name, state_after, state_named
 from takeback.visible import shown
@@ -27,13 +27,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from takeback.context import Context, LockedContext
     from takeback.errors import Hint
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.operation import Operation
     from takeback.model.timeline import Session
-    from takeback.ops.context import Context, LockedContext
 
     Meaning = Callable[[str | None, str], str | None]
     """Returns the session that its name means, or the one meant without, for a place."""

@@ -9,42 +9,40 @@ A rewind makes a new session of the agent, so to a person a line of them is one 
 
 from __future__ import annotations
 
+from takeback.capture.capture import scanned_into
+from takeback.context import Translated
 from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
-from takeback.ledger import browse, ways
+from takeback.ledger import lists
 from takeback.ledger import sessions as ledger_sessions
-from takeback.model.ages import ago
+from takeback.ledger import sessions as ways
+from takeback.ledger.attribute import count_lines
 from takeback.model.checkpoint import UNDO
 from takeback.model.coverage import LET_GO
+from takeback.model.naming import ago, short_ids
 from takeback.model.operation import FORK, REWIND, history, moves
-from takeback.model.short_ids import short_ids
 from takeback.model.timeline import Candidate
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
-from takeback.ops.capture import scanned_into
-from takeback.ops.counting import count_lines
-from takeback.ops.failures import Translated
-from takeback.ops.notes import Looked, Untold, untold
-from takeback.ops.running import as_it_stands, open_states
 from takeback.store import trees
-from takeback.store.checkpoints import newest_checkpoint
-from takeback.store.looking import Looking
-from takeback.store.operations import known_here, known_operations, operations_back
+from takeback.store.records import known_here, known_operations, newest_checkpoint, operations_back
+from takeback.store.sink import Looking
+from takeback.turns.running import as_it_stands, open_states
+from takeback.turns.said import Looked, Untold, untold
 from takeback.visible import shown
-from takeback.worktree.ignore import IgnoreRaced
+from takeback.worktree.rules import IgnoreRaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Final, Literal
 
+    from takeback.context import Context
     from takeback.ledger.ledger import Ledger
-    from takeback.model.change import Change
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.checkpoint import Change, Checkpoint
     from takeback.model.ids import CheckpointId, SessionId, SnapshotId
     from takeback.model.operation import Move, Operation
     from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
-    from takeback.ops.context import Context
-    from takeback.ops.running import IsOver, RunningTurn
+    from takeback.turns.running import IsOver, RunningTurn
 
     Side = Literal["before", "after", "at"]
     Place = tuple[str, Side]
@@ -65,7 +63,7 @@ def current_place(context: Context, ledger: Ledger) -> str | None:
     paths, of only the conversation, or to a state that no checkpoint has leaves the files where
     they were.
     """
-    newest = browse.newest_state(ledger, context.store.machine)
+    newest = lists.newest_state(ledger, context.store.machine)
     steps = history(known_here(context.store)).undo
     moved = (step.operation for step in reversed(steps))
     went = (one for one in moved if one.moves_files and not one.paths and one.target is not None)
@@ -90,7 +88,7 @@ def row_of(
             word = word_of(id, before, after, place)
             if word is not None and (not exactly or place in (id, after)):
                 return id, word
-    turn = browse.turn_around(ledger, place)
+    turn = lists.turn_around(ledger, place)
     return (turn, AFTER) if turn is not None and any(id == turn for id, *_ in rows) else None
 
 

@@ -10,44 +10,40 @@ from bisect import bisect_left
 
 from takeback.bisect.bisect import KnownTests, verdicts
 from takeback.fork.fork import NO_OFFSHOOTS, Offshoots, offshoots
-from takeback.ledger import browse as ledger_browse
-from takeback.ledger import listed as page
+from takeback.ledger import lists
+from takeback.ledger import lists as ledger_browse
+from takeback.ledger import lists as page
 from takeback.ledger import sessions as ledger_sessions
 from takeback.ledger import sessions as session_questions
-from takeback.ledger import steps, ways
+from takeback.ledger import sessions as ways
+from takeback.ledger.attribute import beyond, count_lines
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
-from takeback.model.news import BEGAN, ENDED, NewsMark
 from takeback.model.operation import BEGINS, PRUNE, PURGE, moves
 from takeback.model.path_text import covers
-from takeback.model.row import LEFT, TAKEN_BACK
-from takeback.model.timeline import OUTSIDE
+from takeback.model.timeline import BEGAN, ENDED, LEFT, OUTSIDE, TAKEN_BACK, NewsMark
 from takeback.model.turn import FOLDED, PROMPT, SHELL, STEER, TURN_END
 from takeback.model.value import Value
-from takeback.ops.beyond import beyond
-from takeback.ops.counting import count_lines
-from takeback.ops.running import as_it_stands, open_states
 from takeback.store import namespace
-from takeback.store.checkpoints import read_coverage
-from takeback.store.operations import known_operations
+from takeback.store.records import known_operations, read_coverage
 from takeback.timeline.sessions import beginning_of, current_place, row_of
+from takeback.turns.running import as_it_stands, open_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
     from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.model.operation import Move, Operation
-    from takeback.model.row import Spot, TimelineRow
-    from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
-    from takeback.ops.context import Context
-    from takeback.ops.running import IsOver
+    from takeback.model.timeline import OwnedChange, Session, Spot, TimelineRow, Turn, TurnState
     from takeback.store.store import Store
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Place
+    from takeback.turns.running import IsOver
 
     Found = tuple[Checkpoint, Checkpoint]
     """A checkpoint that is new, and the one to show for it: where its turn begins."""
@@ -254,7 +250,7 @@ def entries(
 
     ``states`` are those of ``running.open_states``.
     """
-    caused = {c.id: steps.after_steer(ledger, c.id) for c in checkpoints if c.kind == STEER}
+    caused = {c.id: lists.after_steer(ledger, c.id) for c in checkpoints if c.kind == STEER}
     ids = [id for c in checkpoints for id in (c.id, *caused.get(c.id, ()))]
     count_lines(store, ledger, ids)
     found = _with_changes(ledger, checkpoints, caused, states)
@@ -288,11 +284,11 @@ def _with_changes(
     found = []
     for one in checkpoints:
         if one.id in caused:
-            effects = tuple(steps.changes_of(ledger, one, caused[one.id]))
+            effects = tuple(lists.changes_of(ledger, one, caused[one.id]))
             found.append(TimelineEntry(one, changes.get(one.id, ()), done=effects))
             continue
         turn = as_it_stands(turns.get(one.id), states)
-        earlier = tuple(steps.outside_before(ledger, one.id)) if one.id in started else ()
+        earlier = tuple(lists.outside_before(ledger, one.id)) if one.id in started else ()
         own = changes.get(one.id, ())
         entry = TimelineEntry(one, own, turn, done.get(one.id, ()), earlier)
         found.append(entry.replace(abandoned=True) if one.id in left else entry)

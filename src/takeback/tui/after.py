@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.widgets import Button
 
-    from takeback.model.operation import Move
-    from takeback.model.plan import Outcome
-    from takeback.model.session import Resume
+    from takeback.model.checkpoint import Resume
+    from takeback.model.operation import Move, Outcome
 
 TAKE_BACK, RESUME = "take_back", "resume"
 QUIET = 0.5

@@ -19,8 +19,8 @@ from takeback.app.actions import destination_of
 from takeback.app.disputes import Disputes
 from takeback.app.ticks import only_ticked
 from takeback.errors import UsageError
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.operation import FILES
-from takeback.model.policy import NO_OVERRIDES
 from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.conflict import ConflictScreen
@@ -45,10 +45,9 @@ if TYPE_CHECKING:
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.fork.fork import Choices
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
-    from takeback.model.operation import StepKind
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.policy import Overrides
+    from takeback.model.operation import Outcome, Plan, StepKind
     from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.picker import PickerApp
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from takeback.app.workspace_thread import WorkspaceThread
-    from takeback.model.session import Resume
+    from takeback.model.checkpoint import Resume
     from takeback.tui.timeline.page import Page
 
 INTERRUPTED, TERMINATED = 130, 143

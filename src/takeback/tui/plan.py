@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from takeback.app.proposal import Proposal
-    from takeback.model.plan import Plan
-    from takeback.model.policy import Waiver
+    from takeback.model.coverage import Waiver
+    from takeback.model.operation import Plan
     from takeback.rewind.plan import Kept
     from takeback.words.refusals import Question
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.app.polled_reporter import PolledReporter
-    from takeback.model.session import Resume
+    from takeback.model.checkpoint import Resume
     from takeback.tui.picker import PickerApp
     from takeback.tui.timeline.page import Page
 

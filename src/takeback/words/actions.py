@@ -29,7 +29,7 @@ _TITLES: dict[ActionName, str] = {
     "redo": "Redo what was undone",
     "cancel": "Cancel",
 }
-"""What a person can choose at a place, by name; the operations themselves are in ops/."""
+"""What a person can choose at a place, by name; the rooms have the operations."""
 _OBSTACLES: dict[Obstacle, str] = {
     "no_conversation": "there is no conversation",
     "no_files": "its files have expired",

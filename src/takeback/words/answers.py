@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from takeback.app.disputes import Dispute
     from takeback.app.proposal import Proposal
-    from takeback.model.change import Change
-    from takeback.model.operation import Move
-    from takeback.model.plan import Outcome, Plan, Refusal
+    from takeback.model.checkpoint import Change
+    from takeback.model.operation import Move, Outcome, Plan, Refusal
     from takeback.timeline.look import Status
     from takeback.timeline.timeline import TimelineEntry
 

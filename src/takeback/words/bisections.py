@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.address import label_words
+from takeback.model.naming import label_words
 from takeback.visible import shown
 from takeback.words.documents import counted
 from takeback.words.render import counts
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.bisect.bisect import Bisected, Judged, Place, Run
-    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import CountedChange
     from takeback.words.paint import Paint
 
 _FILES = 20

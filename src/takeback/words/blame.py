@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.blame import BY_HAND, BY_OPERATION, BY_TURN, FIRST, UNSEEN
-from takeback.model.ages import age
+from takeback.model.naming import age
 from takeback.model.timeline import UNKNOWN
 from takeback.visible import shown
 from takeback.words.cells import cut, filled, width

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.model.address import address
-from takeback.model.change import ADDED, DELETED
+from takeback.model.checkpoint import ADDED, DELETED
+from takeback.model.naming import address
 from takeback.visible import shown
 from takeback.words.cells import cut_left, filled, width
 from takeback.words.documents import file_fields
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.merge.revert import BranchEnd, Branches
-    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import CountedChange
     from takeback.words.documents import Document
     from takeback.words.paint import Paint
 

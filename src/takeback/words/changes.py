@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.change import ADDED, DELETED, MODE, MODIFIED, TYPE
-from takeback.model.snapshot import Entry
+from takeback.model.checkpoint import ADDED, DELETED, MODE, MODIFIED, TYPE, Entry
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.visible import shown
 from takeback.words import render
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.errors import TakebackError
-    from takeback.model.comparison import FileDiff, Preview, Side
+    from takeback.model.operation import FileDiff, Preview, Side
     from takeback.model.timeline import OwnedChange
     from takeback.timeline.timeline import TimelineEntry
 

@@ -6,7 +6,7 @@ The picker and the numbered list say the same; each has its own keys and colours
 from __future__ import annotations
 
 from takeback.errors import Bug, RecoveredInstead, Refused, TakebackError
-from takeback.model.address import label_words
+from takeback.model.naming import label_words
 from takeback.model.operation import (
     APPLY,
     CONVERSATION,
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.app.proposal import Proposal
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Move, OperationKind
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.session import Resume
+    from takeback.model.checkpoint import Checkpoint, Resume
+    from takeback.model.operation import Move, OperationKind, Outcome, Plan
     from takeback.rewind.plan import Kept
     from takeback.rewind.rewind import Recovered
     from takeback.words.paint import Paint

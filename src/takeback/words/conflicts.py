@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from takeback.model.lines import Disputed
     from takeback.model.merge import Conflict, ConflictChoice, ConflictKind
-    from takeback.model.operation import OperationKind
-    from takeback.model.plan import Plan
+    from takeback.model.operation import OperationKind, Plan
     from takeback.words.paint import Paint
 
 _KINDS: dict[ConflictKind, str] = {

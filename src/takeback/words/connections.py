@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.model.ages import ago
+from takeback.model.naming import ago
 from takeback.visible import shown
 from takeback.words.text import count
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.connect import AgentState, Connecting
-    from takeback.model.connection import FileEdit
+    from takeback.model.agent import FileEdit
     from takeback.words.paint import Paint
 
 _MOST_SHOWN = 40

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.model.coverage import SENSITIVE_WORD, is_sensitive
 from takeback.model.operation import Move
-from takeback.model.sensitive import SENSITIVE_WORD, is_sensitive
 from takeback.words import waivers
 from takeback.words.text import timestamp
 
@@ -12,19 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from takeback.model.change import Change, CountedChange
+    from takeback.model.agent import Sending
+    from takeback.model.checkpoint import Change, CountedChange, Resume
     from takeback.model.coverage import NotHeld
     from takeback.model.merge import Conflict
-    from takeback.model.plan import LeftAlone, Outcome, Plan
-    from takeback.model.session import Resume
-    from takeback.model.summary import Sending
+    from takeback.model.operation import LeftAlone, Outcome, Plan
     from takeback.model.timeline import Candidate, OwnedChange, Turn
-    from takeback.ops.checkpoint import Made
-    from takeback.ops.workspaces import KnownWorkspace
     from takeback.timeline.look import Found
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
     from takeback.timeline.timeline import Shown, TimelineEntry
+    from takeback.turns.ends import Made
+    from takeback.workspaces import KnownWorkspace
 
     Document = dict[str, Any]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import NotAWorkspace
-from takeback.model.address import label_words
-from takeback.model.ages import ago
+from takeback.model.naming import ago, label_words
 from takeback.words.render import short
 from takeback.words.text import count, timestamp
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.earlier import Earlier
+    from takeback.model.timeline import Earlier
     from takeback.words.documents import Document
 
 TAKES_OVER = "The checkpoints of what stood at this path before are taken over."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.ages import ago
+from takeback.model.naming import ago
 from takeback.words.documents import path_fields
 from takeback.words.text import count, quoted, shown_path, size, timestamp
 
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from takeback.ops.forget import BroughtBack, Discarded
     from takeback.words.documents import Document
+    from takeback.workspaces import BroughtBack, Discarded
 
 EMPTY = "The trash is empty."
 _DAY = 86_400

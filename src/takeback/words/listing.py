@@ -8,9 +8,7 @@ Without a width only long prompts are cut: a program or a pager reads it.
 
 from __future__ import annotations
 
-from takeback.model.address import address, label_words
-from takeback.model.ages import age
-from takeback.model.short_ids import short_ids
+from takeback.model.naming import address, age, label_words, short_ids
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.model.turn import STEER
 from takeback.model.value import Value

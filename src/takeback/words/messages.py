@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from takeback.model.message import MessagePage, PlacedMessage
+    from takeback.model.agent import MessagePage, PlacedMessage
 
     Document = dict[str, Any]
 

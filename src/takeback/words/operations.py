@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.ages import age
+from takeback.model.naming import age
 from takeback.model.operation import Move
 from takeback.visible import shown
 from takeback.words.text import shown_file

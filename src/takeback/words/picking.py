@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.change import ADDED, DELETED, MODE, TYPE
+from takeback.model.checkpoint import ADDED, DELETED, MODE, TYPE
 from takeback.model.operation import APPLY
 from takeback.words.patch import patch_lines
 from takeback.words.text import count, shown_file
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.merge.picking import Offer
-    from takeback.model.change import Change
+    from takeback.model.checkpoint import Change
     from takeback.model.merge import ShownHunk, TextChange
-    from takeback.model.operation import OperationKind
-    from takeback.model.plan import Plan
+    from takeback.model.operation import OperationKind, Plan
     from takeback.words.paint import Paint
 
 _LINES = 40

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from takeback.model.change import DELETED
+from takeback.model.checkpoint import DELETED
+from takeback.model.coverage import is_sensitive
 from takeback.model.operation import REWIND, changed_too
-from takeback.model.sensitive import is_sensitive
 from takeback.rewind.plan import ALL_OTHERS, EDITS
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.model.change import Change
-    from takeback.model.plan import Plan
+    from takeback.model.checkpoint import Change
+    from takeback.model.operation import Plan
     from takeback.model.timeline import Turn
     from takeback.words.paint import Paint
     from takeback.words.waivers import Ways

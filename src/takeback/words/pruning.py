@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.config import bytes_of
-from takeback.model.ages import ago
+from takeback.model.naming import ago
 from takeback.model.retention import (
     EXCESS,
     HERE,

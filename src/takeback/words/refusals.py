@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.plan import CONFLICTS, DURING_TURN, MASS_DELETE, OTHERS
+from takeback.model.operation import CONFLICTS, DURING_TURN, MASS_DELETE, OTHERS
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words.text import NOTHING_CHANGED, count
@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.model.plan import Plan, Refusal, RefusalCode
-    from takeback.model.policy import Waiver
+    from takeback.model.coverage import Waiver
+    from takeback.model.operation import Plan, Refusal, RefusalCode
 
 GO_ON = "Go on all the same"
 NOT_WAIVED = "Nothing waives this. " + NOTHING_CHANGED

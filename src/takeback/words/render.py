@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from takeback.model.address import label_words
-from takeback.model.ages import ago
+from takeback.model.agent import FROM
 from takeback.model.checkpoint import AMID, EXPIRED
+from takeback.model.naming import ago, label_words
 from takeback.model.operation import (
     APPLY,
     BEGINS,
@@ -12,6 +12,7 @@ from takeback.model.operation import (
     CONVERSATION,
     FILES,
     FORK,
+    IGNORED_STAY,
     REDO,
     REVERT,
     REWIND,
@@ -19,8 +20,6 @@ from takeback.model.operation import (
     UNDO,
     way,
 )
-from takeback.model.plan import IGNORED_STAY
-from takeback.model.summary import FROM
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words import waivers
@@ -30,11 +29,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.model.goal import Goal
-    from takeback.model.operation import Move, OperationKind, StepKind
-    from takeback.model.plan import LeftAlone, Outcome, Plan
-    from takeback.model.session import Resume
-    from takeback.model.summary import Sending
+    from takeback.model.agent import Sending
+    from takeback.model.checkpoint import Resume
+    from takeback.model.operation import (
+        Goal,
+        LeftAlone,
+        Move,
+        OperationKind,
+        Outcome,
+        Plan,
+        StepKind,
+    )
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.timeline.timeline import Shown
     from takeback.words.paint import Paint

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from takeback.model.change import Change
+    from takeback.model.checkpoint import Change
     from takeback.model.merge import ShownHunk, TextChange
-    from takeback.model.review import ReviewedChange
+    from takeback.model.timeline import ReviewedChange
 
     Document = dict[str, Any]
 

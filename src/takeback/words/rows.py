@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from takeback.model.checkpoint import AMID, EXPIRED
-from takeback.model.short_ids import short_ids
+from takeback.model.naming import short_ids
 from takeback.model.timeline import ENDED
 from takeback.model.turn import FORK, PROMPT
 from takeback.visible import shown
@@ -17,8 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from takeback.model.row import Spot, TimelineRow
-    from takeback.model.timeline import Session
+    from takeback.model.timeline import Session, Spot, TimelineRow
     from takeback.timeline.timeline import TimelineEntry
 
 COMPLETE, INCOMPLETE = "✓", "!"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from takeback.model.ages import age
 from takeback.model.checkpoint import EXPIRED
+from takeback.model.naming import age
 from takeback.model.path_text import to_text
 from takeback.visible import shown
 from takeback.words.cells import cut, filled, width

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.model.ages import age
 from takeback.model.checkpoint import AMID, EXPIRED
-from takeback.model.short_ids import short_ids
+from takeback.model.naming import age, short_ids
 from takeback.model.timeline import ENDED
 from takeback.visible import shown
 from takeback.words import rows

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.address import address, label_words
-from takeback.model.ages import ago, time_of_day
+from takeback.model.naming import address, ago, label_words, time_of_day
 from takeback.model.path_text import to_text
 from takeback.visible import shown
 from takeback.words.errors import command_line
@@ -15,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from takeback.capture.watch import SensitiveFiles
     from takeback.check.check import Finding
-    from takeback.ops.sensitive import SensitiveFiles
-    from takeback.store.failures import Failure
+    from takeback.store.notes import Failure
     from takeback.timeline.look import Status
     from takeback.timeline.sessions import Dirty, Standing
     from takeback.words.paint import Paint

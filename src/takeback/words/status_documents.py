@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.connect import AgentState
-    from takeback.model.earlier import Earlier
+    from takeback.model.timeline import Earlier
     from takeback.timeline.look import Status
     from takeback.timeline.sessions import Dirty, Standing
 

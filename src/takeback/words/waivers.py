@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from takeback.errors import UsageError
-from takeback.model.plan import CONFLICTS, NOT_ASKED, OTHERS
-from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
+from takeback.model.coverage import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
+from takeback.model.operation import CONFLICTS, NOT_ASKED, OTHERS
 from takeback.model.value import Value
 from takeback.rewind.plan import ALL_OTHERS, EDITS
 from takeback.words import conflicts
@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from takeback.model.plan import Refusal
-    from takeback.model.policy import Waiver
+    from takeback.model.coverage import Waiver
+    from takeback.model.operation import Refusal
     from takeback.rewind.plan import Kept
 
 FLAGS: dict[str, Waiver] = {

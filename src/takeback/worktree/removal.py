@@ -19,13 +19,13 @@ import os
 from stat import S_IFMT, S_ISDIR
 
 from takeback import durable, kernel
-from takeback.worktree import ondisk
-from takeback.worktree.descent import Descent
+from takeback.worktree import place as ondisk
+from takeback.worktree.place import Descent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.snapshot import Entry
-    from takeback.worktree.unit import Inside
+    from takeback.model.checkpoint import Entry
+    from takeback.worktree.apply import Inside
 
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 _NO_DIRECTORY = (errno.ENOTDIR, errno.ELOOP)

@@ -16,7 +16,7 @@ from stat import S_ISDIR
 
 from takeback import durable, kernel
 from takeback.model.value import Value
-from takeback.worktree import ondisk
+from takeback.worktree import place
 from takeback.worktree.removal import (
     make_leaving,
     remove_checked,
@@ -38,8 +38,8 @@ from takeback.worktree.stage import refill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.worktree.apply import Scratch, Unit
     from takeback.worktree.stage import BlobSource
-    from takeback.worktree.unit import Scratch, Unit
 
 FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """Errors that concern the disk or the machine, not one path: the operation stops."""
@@ -67,7 +67,7 @@ class Replacement:
         self._blobs = blobs
 
     def run(self) -> Replaced:
-        if ondisk.status(self._fd, self._unit.name) is None:
+        if place.status(self._fd, self._unit.name) is None:
             return self._move_in()
         if self._unit.old is None:  # something appeared where nothing was
             return self._give_up()
@@ -130,15 +130,15 @@ class Replacement:
             self._discard_staged()
             raise
         try:
-            seen = ondisk.look(self._fd, aside)
+            seen = place.look(self._fd, aside)
         except OSError:
             seen = None
-        here = ondisk.status(self._fd, name)
+        here = place.status(self._fd, name)
         if (
             seen is None
             or seen.entry != self._unit.old
             or here is None
-            or ondisk.signature(here) != seen.signature
+            or place.signature(here) != seen.signature
         ):
             self._discard_staged()
             return Replaced(False, self._drop_link())
@@ -162,7 +162,7 @@ class Replacement:
         """Brings back what was put aside; returns why the path is reported."""
         unit, aside = self._unit, self._scratch.aside
         assert unit.old is not None
-        if ondisk.status(self._fd, unit.name) is None:
+        if place.status(self._fd, unit.name) is None:
             rename_to_free_name(aside, unit.name, dir_fd=self._fd)
             return CHANGED
         # the path was created anew: what was put aside is removed if it is saved
@@ -214,7 +214,7 @@ class Replacement:
         unit, temporary = self._unit, self._scratch.temporary
         assert unit.old is not None
         try:
-            checked = ondisk.examine(self._fd, unit.name, unit.old, unit.inside_old)
+            checked = place.examine(self._fd, unit.name, unit.old, unit.inside_old)
         except OSError:
             checked = None
         if checked is None:
@@ -229,7 +229,7 @@ class Replacement:
             self._discard_staged()
             raise
         try:
-            untouched = ondisk.unchanged(self._fd, temporary, checked)
+            untouched = place.unchanged(self._fd, temporary, checked)
         except OSError:
             untouched = False
         if not untouched:
@@ -249,7 +249,7 @@ class Replacement:
         make_leaving(self._fd, leaving)
         try:
             take_down(self._fd, unit.name, leaving, unit.inside_old)
-            if ondisk.status(self._fd, unit.name) is None and self._try_to_move_in():
+            if place.status(self._fd, unit.name) is None and self._try_to_move_in():
                 return Replaced(True, None, tuple(remove_leaving(self._fd, leaving)))
         except OSError as error:
             if error.errno not in FATAL:
@@ -260,7 +260,7 @@ class Replacement:
     def _make_whole_again(self) -> list[bytes]:
         unit, leaving = self._unit, self._scratch.leaving
         assert unit.old is not None
-        found = ondisk.status(self._fd, unit.name)
+        found = place.status(self._fd, unit.name)
         if found is None or S_ISDIR(found.st_mode):
             refill(self._fd, unit.name, leaving, unit.old, unit.inside_old, self._blobs)
         self._discard_staged()

@@ -26,8 +26,8 @@ from stat import S_ISDIR, S_ISREG
 
 from takeback import durable
 from takeback.model.value import Value
-from takeback.worktree import ondisk
-from takeback.worktree.descent import Descent
+from takeback.worktree import place as ondisk
+from takeback.worktree.place import Descent
 from takeback.worktree.removal import (
     remove_checked,
     remove_leaving,
@@ -40,9 +40,9 @@ from takeback.worktree.stage import refill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.snapshot import Entry
+    from takeback.model.checkpoint import Entry
+    from takeback.worktree.apply import Inside, Scratch, Unit
     from takeback.worktree.stage import BlobSource
-    from takeback.worktree.unit import Inside, Scratch, Unit
 
 TO_DO = "to do"
 DONE = "done"

@@ -18,17 +18,13 @@ import os
 import time
 
 from takeback.git.objects import EMPTY_TREE, TREE, encode_tree, object_id
+from takeback.model.checkpoint import SANDBOX, Entry, entry_mode
 from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
-from takeback.model.snapshot import SANDBOX, Entry, entry_mode
 from takeback.model.value import Value
-from takeback.worktree.belief import Belief, ScanTime
-from takeback.worktree.detect import changed_directories
+from takeback.worktree.cache import StatCache
 from takeback.worktree.directory import IGNORED_DIRECTORY, gap_reason
-from takeback.worktree.hashing import FileReading
-from takeback.worktree.mounts import Mounts
-from takeback.worktree.reader import FileReader
-from takeback.worktree.reading import Intake
-from takeback.worktree.statcache import StatCache
+from takeback.worktree.look import Belief, Mounts, ScanTime, changed_directories
+from takeback.worktree.read import FileReader, FileReading, Intake
 from takeback.worktree.survey import Survey
 from takeback.worktree.tracked_in_ignored import TrackedInside
 
@@ -36,12 +32,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from takeback.model.policy import Policy
+    from takeback.model.coverage import Policy
     from takeback.ports import Brought, ObjectSink, Purged, Reporter
+    from takeback.worktree.cache import Known
     from takeback.worktree.directory import Directory
-    from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
-    from takeback.worktree.watching import WatchedLook
+    from takeback.worktree.watch import WatchedLook
     from takeback.worktree.workspace import Workspace
 
 _MUCH = 1000

@@ -6,8 +6,8 @@ import os
 from stat import S_ISREG
 
 from takeback import durable
-from takeback.worktree import ondisk
-from takeback.worktree.descent import Descent
+from takeback.worktree import place
+from takeback.worktree.place import Descent
 from takeback.worktree.removal import OURS, remove_tree, rename_to_free_name
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    from takeback.model.snapshot import Entry
-    from takeback.worktree.unit import Inside, Unit
+    from takeback.model.checkpoint import Entry
+    from takeback.worktree.apply import Inside, Unit
 
     class BlobSource(Protocol):
         """Where the bytes of a snapshot come from, hash-checked."""
@@ -97,13 +97,13 @@ def refill(
     """
     directories = [(name, entry)]
     with Descent(dir_fd) as at, Descent(dir_fd) as new:
-        if ondisk.status(dir_fd, name) is None:
+        if place.status(dir_fd, name) is None:
             durable.mkdir(name, dir_fd=dir_fd)
         new.down(leaving)
         for path, wanted in inside:
             parent, _, own = (name + b"/" + path).rpartition(b"/")
             at.go(parent)
-            there = ondisk.status(at.fd, own) is not None
+            there = place.status(at.fd, own) is not None
             if wanted.is_directory:
                 directories.append((name + b"/" + path, wanted))
                 if not there:
@@ -183,7 +183,7 @@ class _Pen:
 
 def _inherit(fd: int, dir_fd: int, name: bytes) -> None:
     """Gives a file the owner, group and user attributes of what it replaces, where permitted."""
-    old = ondisk.status(dir_fd, name)
+    old = place.status(dir_fd, name)
     if old is None or not S_ISREG(old.st_mode):
         return
     mine = os.fstat(fd)

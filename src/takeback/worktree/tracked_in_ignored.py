@@ -17,22 +17,21 @@ from stat import S_ISDIR
 from takeback import kernel
 from takeback.c_modules import bisect_left
 from takeback.git.objects import TREE, encode_tree
+from takeback.model.checkpoint import DIRECTORY, entry_mode
 from takeback.model.coverage import PURGED, UNREADABLE, NotHeld
-from takeback.model.snapshot import DIRECTORY, entry_mode
 from takeback.worktree.directory import IGNORED_DIRECTORY, doubted, signature
-from takeback.worktree.reading import GONE, Intake, Kept, is_of_this_process, keep
+from takeback.worktree.read import GONE, Intake, Kept, is_of_this_process, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.ports import ObjectSink
-    from takeback.worktree.belief import Belief
-    from takeback.worktree.known import Known
-    from takeback.worktree.reading import Missed
+    from takeback.worktree.cache import CacheHeader, Known
+    from takeback.worktree.look import Belief
+    from takeback.worktree.read import Missed
     from takeback.worktree.rules import Rules
     from takeback.worktree.scan import ScanSetup
-    from takeback.worktree.statcache import CacheHeader
 
     Row = tuple[bytes, bytes, int, bytes]
 

@@ -15,8 +15,8 @@ from takeback.adapters import fields
 from takeback.adapters.finding import config_directory
 from takeback.model import event as events
 from takeback.model import json_text
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession, Resume
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

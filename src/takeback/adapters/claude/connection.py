@@ -10,7 +10,7 @@ from takeback.adapters.connecting import read
 from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.handover import BESIDE
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import Capabilities, FileEdit
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 from takeback.adapters.claude.lines import LineReader, TranscriptLine, as_line, read, text, write
-from takeback.model.session import Anchor, NewSession
+from takeback.model.checkpoint import Anchor, NewSession
 
 _CARRIED = frozenset(
     (

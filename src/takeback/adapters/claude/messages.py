@@ -5,13 +5,13 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.claude.lines import LineReader, TranscriptLine, as_line
 from takeback.adapters.telling import Telling, input_text, left_out, moment, records
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.model.message import Role
+    from takeback.model.agent import Role
 
 _COMMAND = ("<command-name>", "</command-name>")
 _ARGUMENTS = ("<command-args>", "</command-args>")

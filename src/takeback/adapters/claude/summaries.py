@@ -6,7 +6,7 @@ import uuid
 
 from takeback.adapters import json_lines
 from takeback.adapters.claude.lines import LineReader, TranscriptLine, as_line, read, write
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

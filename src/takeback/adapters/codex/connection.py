@@ -9,7 +9,7 @@ from takeback.adapters.codex import config_home
 from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.hook_settings import Hook
 from takeback.handover import BESIDE
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import Capabilities, FileEdit
 from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False

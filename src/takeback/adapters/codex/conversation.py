@@ -14,7 +14,7 @@ import time
 
 from takeback.adapters import fields, json_lines
 from takeback.adapters.json_lines import JsonLine
-from takeback.model.session import Anchor, NewSession
+from takeback.model.checkpoint import Anchor, NewSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.codex.conversation import RolloutLine
 from takeback.adapters.telling import Telling, input_text, left_out, moment, records
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.model.message import Role
+    from takeback.model.agent import Role
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 _SEARCHES = {"local_shell_call": "shell", "web_search_call": "web_search"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from takeback.adapters import json_lines
 from takeback.adapters.codex.conversation import META, RolloutLine, lines_of, numbered, written_line
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

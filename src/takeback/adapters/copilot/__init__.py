@@ -13,7 +13,7 @@ from takeback.adapters import fields
 from takeback.adapters.claude import TOOLS, Claude, Manner
 from takeback.model import event as events
 from takeback.model import json_text
-from takeback.model.session import Anchor, NewSession, Resume
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

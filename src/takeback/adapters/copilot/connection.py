@@ -9,7 +9,7 @@ from takeback.adapters.copilot import adapter
 from takeback.adapters.finding import on_path
 from takeback.adapters.launcher import command_for
 from takeback.handover import BESIDE
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import Capabilities, FileEdit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.adapters import fields
 from takeback.adapters.telling import Telling, input_text, left_out, moment, records
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

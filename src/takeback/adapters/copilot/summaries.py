@@ -7,7 +7,7 @@ import uuid
 from takeback.adapters import fields, json_lines
 from takeback.adapters.copilot.conversation import lines_of, type_of
 from takeback.adapters.json_lines import JsonLine
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from takeback.adapters import fields
 from takeback.adapters.finding import config_directory
 from takeback.model import event as events
 from takeback.model import json_text
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession, Resume
-from takeback.ops.transcript import first_line
+from takeback.turns.said import first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

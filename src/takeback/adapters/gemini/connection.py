@@ -8,7 +8,7 @@ from takeback.adapters import hook_settings
 from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.gemini import config_home
 from takeback.adapters.hook_settings import Hook, Off
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import Capabilities, FileEdit
 from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False

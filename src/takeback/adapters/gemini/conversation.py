@@ -17,7 +17,7 @@ import uuid
 
 from takeback.adapters import fields, json_lines
 from takeback.adapters.json_lines import JsonLine
-from takeback.model.session import NewSession
+from takeback.model.checkpoint import NewSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.gemini.conversation import ChatLine, is_said, said_in
 from takeback.adapters.telling import Telling, input_text, left_out, moment, records
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from takeback.model.message import Role
+    from takeback.model.agent import Role
 
 _FAILED = ("error", "cancelled")
 

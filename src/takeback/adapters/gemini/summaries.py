@@ -6,7 +6,7 @@ import uuid
 
 from takeback.adapters import json_lines
 from takeback.adapters.gemini.conversation import ChatLine, lines_of, without, written_line
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.adapters.opencode.connection import OpenCodeConnection
-from takeback.model.connection import Capabilities
+from takeback.model.agent import Capabilities
 
 connection = OpenCodeConnection(
     "kilo",

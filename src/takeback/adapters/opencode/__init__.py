@@ -16,8 +16,8 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.model import event as events
 from takeback.model import json_text
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession, Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from takeback.adapters.connecting import read
 from takeback.adapters.finding import on_path
 from takeback.adapters.launcher import launcher_path, package_directory
 from takeback.errors import TakebackError
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import Capabilities, FileEdit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from takeback.model.session import Anchor
+    from takeback.model.checkpoint import Anchor
 
 _LETTERS = string.digits + string.ascii_letters
 _TIME = len("msg_0123456789ab")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.opencode.conversation import read
 from takeback.adapters.telling import Telling, input_text, moment
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from takeback.model.message import Role
+    from takeback.model.agent import Role
 
 
 def messages(history: bytes) -> Iterator[Message]:

@@ -7,7 +7,7 @@ import secrets
 
 from takeback.adapters import fields
 from takeback.adapters.opencode.conversation import line_of, read
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

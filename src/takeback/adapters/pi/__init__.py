@@ -13,8 +13,8 @@ import os
 from takeback.adapters import fields
 from takeback.adapters.finding import config_directory
 from takeback.model import event as events
+from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
-from takeback.model.session import Anchor, NewSession, Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

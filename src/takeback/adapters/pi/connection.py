@@ -9,7 +9,7 @@ from takeback.adapters.finding import files_in, on_path
 from takeback.adapters.launcher import launcher_path, package_directory
 from takeback.adapters.pi import config_home
 from takeback.errors import TakebackError
-from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.agent import Capabilities, FileEdit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from takeback.adapters.telling import (
     moment,
     records,
 )
-from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
+from takeback.model.agent import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

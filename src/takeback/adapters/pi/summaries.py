@@ -10,7 +10,7 @@ import os
 
 from takeback.adapters import fields, json_lines
 from takeback.adapters.pi.conversation import PiEntry, last_entry, lines_of, written_line
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

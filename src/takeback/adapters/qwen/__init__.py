@@ -11,7 +11,7 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.claude import Claude, Manner
 from takeback.model import event as events
-from takeback.model.session import NewSession, Resume
+from takeback.model.checkpoint import NewSession, Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.adapters.claude.lines import LineReader
+    from takeback.model.checkpoint import Anchor
     from takeback.model.event import AgentEvent, ToolCall
-    from takeback.model.session import Anchor
 
 _SHELL = "run_shell_command"
 _TOOLS: dict[str, events.ToolKind] = {

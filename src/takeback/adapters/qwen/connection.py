@@ -6,7 +6,7 @@ from takeback.adapters.claude.connection import ClaudeConnection, House, all_but
 from takeback.adapters.hook_settings import Hook
 from takeback.adapters.qwen import adapter
 from takeback.handover import BESIDE
-from takeback.model.connection import Capabilities
+from takeback.model.agent import Capabilities
 
 _READING = (
     "read_file|read_mcp_resource|list_directory|glob|grep_search|lsp|tool_search|web_fetch|"

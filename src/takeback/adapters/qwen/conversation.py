@@ -10,7 +10,7 @@ from takeback.adapters.claude.connection import project_folder
 from takeback.adapters.claude.lines import TranscriptLine, read
 from takeback.adapters.json_lines import JsonLine
 from takeback.adapters.qwen.lines import as_line
-from takeback.model.session import NewSession
+from takeback.model.checkpoint import NewSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

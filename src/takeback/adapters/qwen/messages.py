@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.model.message import Message
+    from takeback.model.agent import Message
 
 
 def messages(history: bytes) -> Iterator[Message]:

@@ -9,7 +9,7 @@ from takeback.adapters.claude.lines import read
 from takeback.adapters.claude.summaries import later_lines
 from takeback.adapters.json_lines import JsonLine
 from takeback.adapters.qwen.lines import as_line
-from takeback.model.summary import Headless
+from takeback.model.agent import Headless
 
 _SURROUNDINGS = ("sessionId", "cwd", "version", "gitBranch")
 _TOOLS = (

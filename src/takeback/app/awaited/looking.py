@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from takeback.bisect.bisect import Bisected
     from takeback.blame import Blame
     from takeback.merge.revert import Branches
+    from takeback.model.agent import MessagePage
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.message import MessagePage
     from takeback.model.operation import Operation
     from takeback.timeline.look import Found, Status
     from takeback.timeline.sessions import Node, SessionEntry

@@ -6,8 +6,8 @@ Made by scripts/async_api.py of ``app/public/moving.py``: change that, and run `
 from __future__ import annotations
 
 from takeback.app.given import checked
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.merge import NOTHING_CHOSEN
-from takeback.model.policy import NO_OVERRIDES
 from takeback.rewind.plan import KEEP_NOTHING
 
 TYPE_CHECKING = False
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from takeback.app.summaries import Maker
     from takeback.app.workspace import CheckpointLike
     from takeback.merge.revert import CarriedTurn
+    from takeback.model.agent import SummaryWay
+    from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
-    from takeback.model.operation import ScopeKind
-    from takeback.model.plan import Outcome, Plan
-    from takeback.model.policy import Overrides
-    from takeback.model.summary import SummaryWay
+    from takeback.model.operation import Outcome, Plan, ScopeKind
     from takeback.rewind.plan import Keeping
     from takeback.rewind.rewind import Recovered
 

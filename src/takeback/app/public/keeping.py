@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.ops.checkpoint import Made
-    from takeback.ops.receive import Received
+    from takeback.turns.ends import Made
+    from takeback.turns.receive import Received
 
 
 @one_at_a_time

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.check.check import Finding, Verified
-    from takeback.ops.forget import Discarded
-    from takeback.ops.workspaces import KnownWorkspace
     from takeback.purge.purge import Purge, Purging
     from takeback.retention.prune import Prune, Pruning
     from takeback.retention.trash import Restored
     from takeback.store.history import Trash
+    from takeback.workspaces import Discarded, KnownWorkspace
 
 
 @one_at_a_time

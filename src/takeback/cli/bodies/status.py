@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState
     from takeback.cli.call import Call
-    from takeback.model.earlier import Earlier
+    from takeback.model.timeline import Earlier
     from takeback.timeline.look import Status
 
 

@@ -13,7 +13,7 @@ from takeback.cli.dialogue import Dialogue
 from takeback.cli.options import completed_by, name_text, seconds, session_option, verb
 from takeback.cli.terminal import agrees
 from takeback.errors import Command, TakebackError, UsageError
-from takeback.model.policy import NO_OVERRIDES
+from takeback.model.coverage import NO_OVERRIDES
 from takeback.words import bisections
 
 TYPE_CHECKING = False

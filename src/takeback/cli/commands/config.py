@@ -7,12 +7,12 @@ import os
 import click
 
 from takeback import config
+from takeback.check.settings import edit_for_all, edit_for_workspace, set_setting
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, verb
 from takeback.config import edits
 from takeback.errors import NotAWorkspace, UsageError
 from takeback.gate.asker import refuse_inside
-from takeback.ops.settings import edit_for_all, edit_for_workspace, set_setting
 from takeback.visible import shown
 
 TYPE_CHECKING = False

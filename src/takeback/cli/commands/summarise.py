@@ -9,8 +9,8 @@ from takeback.cli.call import Call
 from takeback.cli.dialogue import Dialogue
 from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
-from takeback.model.policy import NO_OVERRIDES
-from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO
+from takeback.model.agent import FROM, LONGEST_SUMMARY, UP_TO
+from takeback.model.coverage import NO_OVERRIDES
 
 _MOST_BYTES = 4 * LONGEST_SUMMARY
 

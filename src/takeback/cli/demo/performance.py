@@ -13,10 +13,10 @@ from shutil import which
 from takeback.app.engine import Engine
 from takeback.cli.demo.agent import OTHERWISE, TURNS, ScriptedSession, set_the_stage
 from takeback.cli.demo.recording import bytes_in, differences, files_in, record
+from takeback.context import Translated
 from takeback.errors import Refused
 from takeback.git.process import find_git
 from takeback.model.value import Value
-from takeback.ops.failures import Translated
 from takeback.visible import shown
 from takeback.words.sessions import tree_lines
 from takeback.words.text import count, quoted, shown_path, size
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.cli.demo.recording import Recording
-    from takeback.model.plan import Outcome
+    from takeback.model.operation import Outcome
     from takeback.words.paint import Paint
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from takeback.model.comparison import Preview
+    from takeback.model.operation import Preview
     from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.detail.ticks import Ticks
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.model.comparison import Preview
+    from takeback.model.operation import Preview
     from takeback.timeline.timeline import Shown, TimelineEntry
 
 

@@ -12,7 +12,7 @@ from takeback.words.text import shown_path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
-    from takeback.model.comparison import Between, Preview
+    from takeback.model.operation import Between, Preview
     from takeback.tui.detail.files import FileRow
 
 

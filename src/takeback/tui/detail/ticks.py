@@ -7,12 +7,12 @@ them, whereas they stay if only some hunks are ticked.
 from __future__ import annotations
 
 from takeback.app.ticks import Ticked, TickedHunks
-from takeback.model.change import Change
+from takeback.model.checkpoint import Change
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.plan import Plan
+    from takeback.model.operation import Plan
 
 TICKED, PARTLY, NOT_TICKED = "[x]", "[-]", "[ ]"
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.ticks import Ticked
     from takeback.app.workspace_thread import WorkspaceThread
-    from takeback.model.comparison import Between, Preview
+    from takeback.model.operation import Between, Preview
     from takeback.timeline.timeline import Shown, TimelineEntry
     from takeback.tui.detail.files import FileRow
     from takeback.tui.detail.ticks import Tickable

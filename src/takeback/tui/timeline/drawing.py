@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from takeback.model.address import label_words
-from takeback.model.ages import age
+from takeback.model.naming import age, label_words
 from takeback.model.turn import STEER
 from takeback.model.value import Value
 from takeback.tui.cells import cell_len, set_cell_size
@@ -23,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.model.row import Spot, TimelineRow
+    from takeback.model.timeline import Spot, TimelineRow
     from takeback.timeline.sessions import Place
     from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.timeline.rows import Row

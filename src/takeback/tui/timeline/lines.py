@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.short_ids import short_ids
+from takeback.model.naming import short_ids
 from takeback.tui.timeline.drawing import Surroundings, draw_line
 from takeback.words import rows as words
 

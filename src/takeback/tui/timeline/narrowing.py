@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.address import label_words
+from takeback.model.naming import label_words
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from takeback.model.row import TimelineRow
+    from takeback.model.timeline import TimelineRow
     from takeback.timeline.timeline import Browsed
 
 AGENT, SESSION, LABEL, FILE = "agent", "session", "label", "file"

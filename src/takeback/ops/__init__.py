@@ -1,1 +1,0 @@
-"""Use cases that have no room of their own yet, one per file."""
