@@ -149,14 +149,14 @@ BEHAVIOURS = (
         86, "earlier checkpoints of the same path are offered", ("conformance/test_e_anew.py",)
     ),
     Behaviour(87, "the plan names every own edit", ("test_app_undo.py",)),
-    Behaviour(88, "the model is told of all operations", ("ops/test_notes.py",)),
+    Behaviour(88, "the model is told of all operations", ("rooms/test_notes.py",)),
     Behaviour(
         89,
         "several sessions: whose, the current one, times",
-        ("ops/test_whose.py", "ops/test_times.py", "cli/test_sessions.py"),
+        ("rooms/test_whose.py", "rooms/test_times.py", "cli/test_sessions.py"),
     ),
     Behaviour(90, "one turn only, and a person's edits kept", ("property/test_merged_goals.py",)),
-    Behaviour(91, "whose each line is, and which turn broke it", ("ops/test_bisect.py",)),
+    Behaviour(91, "whose each line is, and which turn broke it", ("rooms/test_bisect.py",)),
     Behaviour(
         93,
         "the page and the API do what the command line does, for who has the secret",

@@ -12,7 +12,7 @@ from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.errors import Expired, UsageError
 from takeback.model.coverage import Overrides
-from takeback.rewind.plan import Keeping
+from takeback.rewind.request import Keeping
 
 AT_MOST = 55
 PARTS = {"PublicKeeping", "PublicLooking", "PublicMoving", "PublicUpkeep"}

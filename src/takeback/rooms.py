@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from takeback.merge import deeds as deeds
     from takeback.merge import picking as picking
     from takeback.merge import revert as revert
+    from takeback.retention import due as due
+    from takeback.retention import earlier as earlier
     from takeback.retention import prune as prune
     from takeback.retention import sweep as sweep
     from takeback.retention import trash as trash
     from takeback.rewind import plan as plan
     from takeback.rewind import prepare as prepare
     from takeback.rewind import refuse as refuse
+    from takeback.rewind import request as request
+    from takeback.rewind import review as review
     from takeback.rewind import rewind as rewind
     from takeback.timeline import conversation as conversation
     from takeback.timeline import look as look
@@ -39,7 +43,9 @@ if TYPE_CHECKING:
     from takeback.timeline import operations as operations
     from takeback.timeline import sessions as sessions
     from takeback.timeline import timeline as timeline
+    from takeback.turns import checkpoint as checkpoint
     from takeback.turns import ends as ends
+    from takeback.turns import left_running as left_running
     from takeback.turns import receive as receive
     from takeback.turns import running as running
     from takeback.turns import said as said
@@ -53,6 +59,7 @@ else:
         "conversation": "takeback.timeline.conversation",
         "deeds": "takeback.merge.deeds",
         "doctor": "takeback.check.doctor",
+        "checkpoint": "takeback.turns.checkpoint",
         "ends": "takeback.turns.ends",
         "follow": "takeback.ledger.follow",
         "fork": "takeback.fork.fork",
@@ -62,10 +69,15 @@ else:
         "picking": "takeback.merge.picking",
         "plan": "takeback.rewind.plan",
         "prepare": "takeback.rewind.prepare",
+        "due": "takeback.retention.due",
+        "earlier": "takeback.retention.earlier",
         "prune": "takeback.retention.prune",
+        "left_running": "takeback.turns.left_running",
         "receive": "takeback.turns.receive",
         "refuse": "takeback.rewind.refuse",
         "revert": "takeback.merge.revert",
+        "request": "takeback.rewind.request",
+        "review": "takeback.rewind.review",
         "rewind": "takeback.rewind.rewind",
         "running": "takeback.turns.running",
         "said": "takeback.turns.said",

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from takeback.turns.running import is_alive, seen
+from takeback.turns.processes import is_alive, seen
 from tests.support.agent import agent
 from tests.support.cli import Cli
 from tests.support.processes import wait_for

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.turns.running import is_alive, seen
+from takeback.turns.processes import is_alive, seen
 from tests.agents import copilot, gemini
 from tests.agents.behind_proxy import COMMANDS, Editor
 from tests.agents.copilot import Copilot

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.check.check import BROKEN, Verified
+from takeback.check.check import Verified
+from takeback.check.finding import BROKEN
 from takeback.config import compiled
 from takeback.errors import TakebackError
 from takeback.model.coverage import Overrides
@@ -176,7 +177,8 @@ store.git/refs/takeback/local/* store.git/refs/takeback/operations/*
 store.git/refs/takeback/sessions/* store.git/refs/takeback/trash/*
 """
 """What the fixture must hold. Another file has its own test: the journal in ``test_e_damage.py``,
-the machine's name in ``ops/test_inspection.py``, the tombstones in ``store/test_tombstones.py``."""
+the machine's name in ``rooms/test_inspection.py``, the tombstones in
+``store/test_tombstones.py``."""
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.errors import InUse
+from takeback.retention import due
 from takeback.retention import sweep as sweep_room
 from takeback.retention.sweep import pack_anew, sweep
 from takeback.store.repack import combine_packs
@@ -66,7 +67,7 @@ def combined(world: World) -> None:
 
 def swept(world: World) -> None:
     """All that a sweep does that nobody asked for, as if the store were large."""
-    sweep_room._WORTH_IT = 0  # in a process of its own
+    due._WORTH_IT = 0  # in a process of its own
     os.environ.update(world.environ)
     with opened(world) as tb:
         sweep_room.run(tb.store_directory, at_start=False)

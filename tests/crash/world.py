@@ -16,7 +16,7 @@ from takeback.context import SilentReporter
 from takeback.errors import RecoveredInstead
 from takeback.model.coverage import Overrides
 from takeback.model.operation import Outcome
-from takeback.rewind.plan import EDITS, Keeping
+from takeback.rewind.request import EDITS, Keeping
 from tests.support.faults import Faults, Ran, run
 from tests.support.removal import remove_tree
 from tests.support.trees import Entry, differences, tree_state

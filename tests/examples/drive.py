@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from takeback import AsyncTakeback, Takeback
-from takeback.rewind.plan import Keeping
+from takeback.rewind.request import Keeping
 from tests.support.git import new_repository
 
 

@@ -15,10 +15,7 @@ from takeback.git.process import Git
 
 OID = bytes(range(20))
 
-HOOK_PATH = (
-    *("objects", "idx", "delta", "pack", "packfile", "packlist", "loose", "packs"),
-    *("child", "process", "refs", "repository", "diff"),
-)
+HOOK_PATH = (*("objects", "pack", "packfile", "packs", "process", "refs", "diff"),)
 TOO_SLOW = (
     *("typing", "re", "json", "dataclasses", "collections", "contextlib", "functools", "enum"),
     *("subprocess", "hashlib", "asyncio", "logging", "tempfile", "threading"),

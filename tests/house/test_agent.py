@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from takeback.turns.running import variables
+from takeback.turns.processes import variables
 from tests.support.agent import AgentProcess, agent, usual_agent
 from tests.support.cli import Cli
 from tests.support.processes import wait_for

@@ -10,11 +10,11 @@ PAGE = (ROOT / "docs/design/memory.md").read_text()
 
 
 def test_each_cache_is_listed_with_its_owner_and_its_room() -> None:
-    found = {}
+    found = set()
     for path in (ROOT / "src/takeback").rglob("*.py"):
         for room in re.findall(r"= Remembered\(\s*(\w+)", path.read_text()):
-            found[path.relative_to(ROOT / "src/takeback").as_posix()] = room
-    rows = dict(re.findall(r"^\|[^|]*\| `([\w/]+\.py)`[^|]*\| `(_\w+)`:", PAGE, re.MULTILINE))
+            found.add((path.relative_to(ROOT / "src/takeback").as_posix(), room))
+    rows = set(re.findall(r"^\|[^|]*\| `([\w/]+\.py)`[^|]*\| `(_\w+)`:", PAGE, re.MULTILINE))
     assert found == rows
 
 

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from takeback.model.secret import Needles
-from takeback.store.tombstones import Tombstones, decode
+from takeback.model.secret import Needles, Tombstones, decode
 
 KEY = bytes(range(32))
 SECRET = "hunter2-hunter2-hunter2"

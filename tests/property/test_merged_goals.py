@@ -19,7 +19,7 @@ from takeback import Takeback
 from takeback.model.coverage import Overrides
 from takeback.model.merge import ConflictChoices
 from takeback.model.operation import Outcome, Plan
-from takeback.rewind.plan import ALL_OTHERS, EDITS, Keeping
+from takeback.rewind.request import ALL_OTHERS, EDITS, Keeping
 from tests.support.lanes import shares
 
 LINES = 24

@@ -14,7 +14,7 @@ import pytest
 from takeback import Takeback
 from takeback.agents import ToolCall
 from takeback.app.session import AgentTurn
-from takeback.rewind.plan import ALL_OTHERS, Keeping
+from takeback.rewind.request import ALL_OTHERS, Keeping
 from tests.support.lanes import shares
 
 LINES = 25

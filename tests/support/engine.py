@@ -18,13 +18,13 @@ from takeback.model.checkpoint import FILE, LINK, Checkpoint, Entry
 from takeback.model.coverage import Policy
 from takeback.model.ids import CheckpointId
 from takeback.model.operation import Outcome, Plan
-from takeback.rewind.plan import Request
 from takeback.rewind.prepare import goal_of
+from takeback.rewind.request import Request
 from takeback.rewind.rewind import rewind, take_in
 from takeback.store.namespace import local_ref, session_ref
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
-from takeback.turns import ends as checkpoints
+from takeback.turns import checkpoint as checkpoints
 from takeback.workspaces import locate, open_store, open_workspace
 
 Result = TypeVar("Result")

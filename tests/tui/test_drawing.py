@@ -8,7 +8,8 @@ from rich.cells import cell_len
 
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.timeline import OUTSIDE, OwnedChange, Spot, TimelineRow, Turn
+from takeback.model.row import Spot, TimelineRow
+from takeback.model.timeline import OUTSIDE, OwnedChange, Turn
 from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.timeline.drawing import Surroundings, draw_line
 from takeback.tui.timeline.rows import Row

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from takeback.model.timeline import TimelineRow
+from takeback.model.row import TimelineRow
 from takeback.timeline.timeline import Browsed
 from takeback.tui.timeline.list import TimelineList
 from takeback.tui.timeline.rows import build

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from takeback.model.timeline import Spot, TimelineRow
+from takeback.model.row import Spot, TimelineRow
 from takeback.timeline.timeline import Browsed
 from takeback.tui.timeline.rows import GONE, HERE, PLACE, STEP, TURN, build
 

@@ -6,7 +6,8 @@ import pytest
 
 from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.timeline import Session, Spot, TimelineRow
+from takeback.model.row import Spot, TimelineRow
+from takeback.model.timeline import Session
 from takeback.timeline.timeline import TimelineEntry
 from takeback.words import rows
 

@@ -15,7 +15,7 @@ import os
 import re
 
 from takeback import programs
-from takeback.check.check import OK, Finding
+from takeback.check.finding import OK, Finding
 from takeback.ordinary import ordinary
 from takeback.store.location import is_known
 

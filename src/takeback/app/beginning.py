@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from takeback.check.check import Finding
+    from takeback.check.finding import Finding
     from takeback.errors import NotAWorkspace
     from takeback.model.timeline import Earlier
     from takeback.timeline.look import Status
@@ -55,7 +55,7 @@ class Unopened(Value):
 
     def earlier(self) -> tuple[Earlier, ...]:
         """Returns what was kept for its path before the directory that is there now."""
-        from takeback.workspaces import earlier
+        from takeback.retention.earlier import earlier
 
         if self.never is not None:
             return ()
@@ -98,8 +98,8 @@ class Unopened(Value):
     def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Reports what prevents the first checkpoint."""
         from takeback.app.checkup import check_agents, check_recording
-        from takeback.check.check import OFFER, Finding
         from takeback.check.doctor import check_git, check_round_trip
+        from takeback.check.finding import OFFER, Finding
         from takeback.check.settings import check
         from takeback.gate.asker import refuse_inside
 

@@ -7,7 +7,6 @@ import os
 from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.steps import Steps
-from takeback.bisect.bisect import Inquiry
 from takeback.errors import UsageError
 from takeback.model.operation import Between
 from takeback.model.path_text import to_text
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from takeback.app.workspace import CheckpointLike
-    from takeback.bisect.bisect import Bisected, Bisection, Run
+    from takeback.bisect.bisect import Bisected, Bisection, Inquiry, Run
     from takeback.model.checkpoint import CountedChange
 
 
@@ -67,7 +66,7 @@ class Bisects(Steps):
         """
         if not command or not command[0]:
             raise UsageError("there is no command to be run", hint="it stands behind --")
-        inquiry = Inquiry(
+        inquiry = rooms.bisect.Inquiry(
             self.find_kept(good).id,
             self.find_kept(bad).id,
             tuple(command),

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Outcome, Plan
-    from takeback.rewind.plan import Request
-    from takeback.rewind.refuse import Facts
+    from takeback.rewind.request import Facts, Request
 
 
 @guarded
@@ -151,4 +150,4 @@ class Carrying(Reverts):
             return ledger.checkpoints(limit=1)
 
         found = self._ask(newest)
-        return self._facts(found[0]) if found else rooms.refuse.NO_FACTS
+        return self._facts(found[0]) if found else rooms.request.NO_FACTS

@@ -12,7 +12,7 @@ from takeback.app.agent_versions import check_version
 from takeback.app.silence import findings
 from takeback.app.standbys import check_standbys
 from takeback.app.switches import OFF
-from takeback.check.check import BROKEN, FIX, MENDED, OFFER, OK, Finding
+from takeback.check.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
 from takeback.errors import Command
 from takeback.paths import takeback_home
 from takeback.store.location import workspace_around

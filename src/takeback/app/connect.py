@@ -10,7 +10,7 @@ from takeback.adapters import connecting, launcher, third_party
 from takeback.adapters.contained import ContainedConnection
 from takeback.adapters.silencing import silencers
 from takeback.app.silence import unheard_since
-from takeback.check.check import BROKEN, FIX, Finding
+from takeback.check.finding import BROKEN, FIX, Finding
 from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value

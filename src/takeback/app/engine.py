@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from takeback.app.beginning import Unopened
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
-    from takeback.check.check import Finding
+    from takeback.check.finding import Finding
     from takeback.context import Context
     from takeback.errors import NotAWorkspace, StoreMoved
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.operation import Outcome
     from takeback.model.timeline import Earlier
-    from takeback.turns.ends import Made
-    from takeback.workspaces import BroughtBack, Discarded, KnownWorkspace
+    from takeback.retention.earlier import BroughtBack, Discarded
+    from takeback.turns.checkpoint import Made
+    from takeback.workspaces import KnownWorkspace
 
 
 @guarded
@@ -68,7 +69,7 @@ class Engine(Following):
                     ledger, wanted, self.now, by_model=model is not None
                 )
             )
-        return rooms.ends.checkpoint(
+        return rooms.checkpoint.checkpoint(
             self._context,
             label=label,
             label_by=model,
@@ -194,7 +195,7 @@ class Engine(Following):
 
     def _check_ledger(self, *, rebuild: bool, fix: bool) -> Finding:
         """Checks the index of the store, and makes it anew if that is wanted."""
-        from takeback.check.check import BROKEN, FIX, MENDED, OK, Finding
+        from takeback.check.finding import BROKEN, FIX, MENDED, OK, Finding
 
         unsound = self._ask(lambda ledger: ledger.unsound())
         if unsound and not (fix or rebuild):
@@ -216,7 +217,7 @@ class Engine(Following):
     ) -> tuple[Earlier, ...]:
         """Returns what was kept for a path before the directory that is there now."""
         environ = os.environ if environ is None else environ
-        return rooms.workspaces.earlier(location_of(path, environ), environ)
+        return rooms.earlier.earlier(location_of(path, environ), environ)
 
     @classmethod
     def adopt(
@@ -235,7 +236,7 @@ class Engine(Following):
         environ = os.environ if environ is None else environ
         refuse_inside("taking over an earlier store", environ)
         found = cls.earlier_named(name, path, environ=environ)
-        rooms.workspaces.take_over(location_of(path, environ), found.directory, environ)
+        rooms.earlier.take_over(location_of(path, environ), found.directory, environ)
         return found
 
     @classmethod
@@ -247,7 +248,7 @@ class Engine(Following):
         environ: Mapping[str, str] | None = None,
     ) -> Earlier:
         """Returns the earlier store of that id, or the only one; raises UsageError."""
-        return rooms.workspaces.named(cls.earlier(path, environ=environ), name)
+        return rooms.earlier.named(cls.earlier(path, environ=environ), name)
 
     def _open_anew(self, gone: StoreMoved) -> None:
         raise gone  # what is known here is of that store
@@ -264,10 +265,10 @@ class Engine(Following):
             self._index = None
         context = self._context
         home = takeback_home(context.environ)
-        made = rooms.workspaces.forget(context.store, home, context.clock.now())
+        made = rooms.earlier.forget(context.store, home, context.clock.now())
         if not now or made is None:
             return made
-        rooms.workspaces.delete(made.forgotten, home)
+        rooms.earlier.delete(made.forgotten, home)
         return None
 
     @classmethod
@@ -288,8 +289,8 @@ class Engine(Following):
         refuse_inside("a look at what was forgotten", environ)
         home = takeback_home(environ)
         if path is None:
-            return rooms.workspaces.forgotten(home, environ)
-        return rooms.workspaces.forgotten_at(home, os.fspath(path), environ, name)
+            return rooms.earlier.forgotten(home, environ)
+        return rooms.earlier.forgotten_at(home, os.fspath(path), environ, name)
 
     @classmethod
     def bring_back(
@@ -305,7 +306,7 @@ class Engine(Following):
         """
         environ = os.environ if environ is None else environ
         found = cls.forgotten(path, name, environ=environ)  # not for a model
-        return rooms.workspaces.bring_back(found[-1], takeback_home(environ), environ)
+        return rooms.earlier.bring_back(found[-1], takeback_home(environ), environ)
 
     @classmethod
     def delete_forgotten(
@@ -317,4 +318,4 @@ class Engine(Following):
         environ = os.environ if environ is None else environ
         refuse_inside("deleting what was forgotten", environ)
         for one in found:
-            rooms.workspaces.delete(one.forgotten, takeback_home(environ))
+            rooms.earlier.delete(one.forgotten, takeback_home(environ))

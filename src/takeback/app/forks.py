@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.git.process import LinkedWorktree
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Outcome, Plan
-    from takeback.rewind.plan import Request
+    from takeback.rewind.request import Request
 
 
 @guarded
@@ -61,7 +61,7 @@ class Forks(Carrying):
     def _request_of_fork(self, target: Checkpoint, *, files: bool) -> Request:
         """Returns the request for a fork; what was done since matters only if files move here."""
         request = self._request(target, self._scope((), False, files=files))
-        return request if files else request.replace(facts=rooms.refuse.NO_FACTS)
+        return request if files else request.replace(facts=rooms.request.NO_FACTS)
 
     def _linked(self, target: Checkpoint) -> LinkedWorktree:
         self.refuse_inside("a git worktree")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+    from takeback.retention.earlier import Discarded
     from takeback.store.location import StoreLocation
     from takeback.timeline.look import Status
-    from takeback.workspaces import Discarded
 
 
 def gone_workspaces(environ: Mapping[str, str]) -> list[bytes]:
@@ -89,7 +89,7 @@ class GoneWorkspace:
         """Puts every checkpoint of it into the trash; None if its settings give it no grace."""
         refuse_inside("forget", self._environ)
         home = takeback_home(self._environ)
-        return rooms.workspaces.forget(self._store, home, SystemClock().now())
+        return rooms.earlier.forget(self._store, home, SystemClock().now())
 
     def __enter__(self) -> Self:
         return self

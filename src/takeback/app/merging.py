@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback import rooms
 from takeback.app.border import guarded
 from takeback.app.file_history import FileHistory
-from takeback.rewind.plan import ALL_OTHERS, EDITS, kept_named
+from takeback.rewind.request import ALL_OTHERS, EDITS, kept_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.merge import ConflictChoices, TextChange
     from takeback.model.operation import Plan
     from takeback.model.timeline import Turn
-    from takeback.rewind.plan import Keeping, Request
+    from takeback.rewind.request import Keeping, Request
     from takeback.timeline.names import NamedTurn
 
 

@@ -11,7 +11,7 @@ from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.operation import APPLY, FORK, REVERT, REWIND, SUMMARISE, UNDO, Move, step_named
 from takeback.model.value import Value
-from takeback.rewind.plan import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
+from takeback.rewind.request import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, Outcome, Plan, ScopeKind, StepKind
     from takeback.model.timeline import Candidate
-    from takeback.rewind.plan import Kept
+    from takeback.rewind.request import Kept
     from takeback.rewind.rewind import Recovered
     from takeback.timeline.names import NamedTurn
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState
     from takeback.app.workspace import CheckpointLike
-    from takeback.check.check import Finding, Verified, Witness
+    from takeback.check.check import Verified, Witness
+    from takeback.check.finding import Finding
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint, CountedChange
     from takeback.model.operation import FileDiff, Operation

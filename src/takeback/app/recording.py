@@ -36,7 +36,7 @@ class Recording(OpenWorkspace):
         """Records an agent's event; see ``takeback.model.event``."""
         event = self._of_this_program(cleaned(event))
         received = self.record(event, delivery=Delivery(self.now, self.hook_seconds))
-        rooms.sweep.keep_house(self._context)
+        rooms.due.keep_house(self._context)
         return received
 
     def _of_this_program(self, event: AgentEvent) -> AgentEvent:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Outcome, Plan
-    from takeback.rewind.plan import Request
+    from takeback.rewind.request import Request
     from takeback.timeline.names import NamedTurn
 
     TurnLike: TypeAlias = "CheckpointLike | NamedTurn"

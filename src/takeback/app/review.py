@@ -39,9 +39,9 @@ class Reviewing(Space):
         if to == NOW:
             preview = self.preview(found)
             plan = preview.plan
-            made = rooms.plan.joined((*plan.writes, *plan.deletes), preview.changes)
+            made = rooms.review.joined((*plan.writes, *plan.deletes), preview.changes)
             return tuple(one.replace(tickable=one.change.path not in plan.saved) for one in made)
-        return rooms.plan.reviewed(self._context.store, self._between(found, to))
+        return rooms.review.reviewed(self._context.store, self._between(found, to))
 
     def _between(self, found: Checkpoint, to: str) -> Between:
         if to == AFTER:
@@ -58,4 +58,4 @@ class Reviewing(Space):
     def content(self, path: bytes, entry: Entry | None) -> bytes:
         """Returns the bytes of one side of a change that ``review`` gave."""
         self.refuse_hidden(path)
-        return rooms.plan.content(self._context.store, path, entry)
+        return rooms.review.content(self._context.store, path, entry)

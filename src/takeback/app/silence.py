@@ -11,7 +11,7 @@ import time
 
 from takeback import rooms
 from takeback.adapters import message_reader
-from takeback.check.check import BROKEN, OFFER, Finding
+from takeback.check.finding import BROKEN, OFFER, Finding
 from takeback.errors import Command
 from takeback.model.agent import ASSISTANT, TOOL, USER
 from takeback.model.checkpoint import TranscriptPart

@@ -12,7 +12,7 @@ from struct import Struct
 
 from takeback import durable
 from takeback.adapters import launcher
-from takeback.check.check import MENDED, OFFER, Finding
+from takeback.check.finding import MENDED, OFFER, Finding
 from takeback.errors import Command
 
 TYPE_CHECKING = False

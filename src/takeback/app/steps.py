@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint, Resume
     from takeback.model.ids import SessionId
     from takeback.model.operation import Move, Outcome, Plan, Step, StepKind
-    from takeback.rewind.plan import Request
+    from takeback.rewind.request import Request
 
 # the kinds of operation.py, which a capture need not import
 _UNDO: Final = "undo"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from takeback.gate.teller import Above, Teller
-from takeback.turns import running
+from takeback.turns import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def is_of_agent(process: int = 0) -> bool | None:
 
     None if the system does not say. ``process`` is the hook's, 0 for this one.
     """
-    own = running.variables(agent_above(process))
+    own = processes.variables(agent_above(process))
     return says_off(own) if own else None
 
 
 def restore_home(process: int = 0) -> bool:
     """Gives this process its agent's HOME; False if it has that, or if nobody knows."""
-    own = running.variables(agent_above(process)).get("HOME", "")
+    own = processes.variables(agent_above(process)).get("HOME", "")
     if not own or own == os.environ.get("HOME"):
         return False
     os.environ["HOME"] = own
@@ -55,7 +55,7 @@ def agent_above(process: int = 0) -> int:
     """
     agent = Teller.of(Above.of(process), None, os.environ).agent
     found = 0 if agent is None else agent.pid
-    for one in running.above(found) if found else ():
+    for one in processes.above(found) if found else ():
         if not _is_of(found, one.process.pid):
             break
         found = one.process.pid
@@ -69,6 +69,6 @@ def _is_of(pid: int, parent: int) -> bool:
             return False
     except OSError:  # another user's
         return False
-    script = next((word for word in running.words(parent)[1:] if word[:1] != "-"), "")
-    names = {os.path.basename(word) for word in running.words(pid)[1:]}
+    script = next((word for word in processes.words(parent)[1:] if word[:1] != "-"), "")
+    names = {os.path.basename(word) for word in processes.words(pid)[1:]}
     return bool(script) and os.path.basename(script) in names

@@ -11,7 +11,7 @@ from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, 
 from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.naming import NEWEST
 from takeback.model.turn import PROMPT
-from takeback.rewind.plan import KEEP_NOTHING
+from takeback.rewind.request import KEEP_NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Outcome, Plan, Preview, ScopeKind
-    from takeback.rewind.plan import Keeping, Request, Scope
-    from takeback.rewind.refuse import Facts
+    from takeback.rewind.request import Facts, Keeping, Request, Scope
     from takeback.rewind.rewind import Recovered
     from takeback.turns.running import RunningTurn
 
@@ -149,7 +148,7 @@ class Travel(Merging):
     def _request(self, target: Checkpoint, scope: Scope) -> Request:
         """Returns the request to go to a checkpoint, with what is known about the time since."""
         goal = rooms.prepare.goal_of(self._context.store, target, self._about(target))
-        return rooms.plan.Request(goal, scope, facts=self._facts(target))
+        return rooms.request.Request(goal, scope, facts=self._facts(target))
 
     def _announced(self, made: Plan) -> Plan:
         """Returns a plan as it is shown here: without the lines that are not for who looks."""
@@ -253,7 +252,7 @@ class Travel(Merging):
         return _TakenIn(
             captured,
             self._steady(locked),
-            lambda: rooms.running.note(locked, captured, self._left_running()),
+            lambda: rooms.left_running.note(locked, captured, self._left_running()),
         )
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:

@@ -84,7 +84,7 @@ class Unclaimed(Engine):
         """Makes the earlier store this directory's own, and continues with it."""
         old = self._context
         location = location_of(os.fsdecode(self.root), old.environ)
-        rooms.workspaces.take_over(location, self.of.directory, old.environ)
+        rooms.earlier.take_over(location, self.of.directory, old.environ)
         if self._index is not None:
             self._index.close()
             self._index = None

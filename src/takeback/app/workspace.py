@@ -38,15 +38,16 @@ if TYPE_CHECKING:
     from takeback.model.timeline import Candidate, Earlier, Turn
     from takeback.ports import Clock, Reporter
     from takeback.programs import FoundProgram
-    from takeback.rewind.plan import Scope
+    from takeback.rewind.request import Scope
     from takeback.store.location import StoreLocation
     from takeback.store.store import Store
     from takeback.timeline.conversation import ConversationPages
     from takeback.timeline.names import Meaning
     from takeback.timeline.sessions import Meant
     from takeback.timeline.timeline import Shown, TimelineEntry
-    from takeback.turns.ends import Made
-    from takeback.turns.running import LeftRunning, RunningTurn
+    from takeback.turns.checkpoint import Made
+    from takeback.turns.left_running import LeftRunning
+    from takeback.turns.running import RunningTurn
 
     Known: TypeAlias = (
         "Checkpoint | Turn | Made | Shown | TimelineEntry | AgentTurn | AsyncAgentTurn"
@@ -222,7 +223,7 @@ class OpenWorkspace:
         """
         if self._model:
             return ()
-        return rooms.workspaces.earlier(self._context.store.location, self._context.environ)
+        return rooms.earlier.earlier(self._context.store.location, self._context.environ)
 
     @property
     def store_directory(self) -> str:
@@ -304,13 +305,13 @@ class OpenWorkspace:
         """Returns what is left running by turns that are over, and records that of new ones."""
         found = self._left_running(just_ended=just_ended)
         if found and self._context.policy.capture and self._lagging is None:
-            rooms.running.note_beside(self._context, found)
+            rooms.left_running.note_beside(self._context, found)
         return found
 
     def _left_running(self, *, just_ended: bool = False) -> tuple[LeftRunning, ...]:
         among = adapters.all_agents()
         return self._ask(
-            lambda ledger: rooms.running.left_running(
+            lambda ledger: rooms.left_running.left_running(
                 self._context,
                 ledger,
                 lambda environ: adapters.calling_sessions(environ, among),
@@ -432,7 +433,7 @@ class OpenWorkspace:
         return journal.exists(self._context.store)
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool, *, files: bool = True) -> Scope:
-        return rooms.plan.Scope(self._paths(paths), ignored=ignored, files=files)
+        return rooms.request.Scope(self._paths(paths), ignored=ignored, files=files)
 
     def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
         return tuple(self.path(path) for path in paths)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 
+from takeback.check.finding import WHO_LOST
 from takeback.check.walk import NOTHING_READ, Problem, Walk, read_everything
 from takeback.errors import Command, InUse, StoreDamaged, WriteFailed
 from takeback.git.process import HEAD, config_text, fsck, index_pack, write_own_files
@@ -49,37 +50,16 @@ from takeback.workspaces import lost_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Final, Literal
+    from typing import Literal
 
     from takeback.context import Context, LockedContext
     from takeback.errors import Hint
     from takeback.ledger.ledger import Ledger
+    from takeback.model.secret import Tombstones
     from takeback.store.store import Store
-    from takeback.store.tombstones import Tombstones
 
     FindingState = Literal["ok", "mended", "broken", "offer"]
     Cure = Callable[[LockedContext], str]
-
-# -- a finding: one thing that ``doctor`` checked, its state, and what to do about it
-
-
-OK: Final = "ok"
-MENDED: Final = "mended"
-BROKEN: Final = "broken"
-OFFER: Final = "offer"
-
-FIX = ("mend it: ", Command("doctor", "--fix"))
-WHO_LOST = ("which checkpoints lost something: ", Command("verify"))
-
-
-class Finding(Value):
-    """One thing that was checked. ``state`` is ok, mended, broken or offer."""
-
-    about: str
-    state: FindingState
-    message: str
-    hint: Hint = ""
-
 
 # -- mends what is wrong with a store and can be mended without losing anything
 #

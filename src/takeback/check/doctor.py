@@ -16,17 +16,8 @@ from stat import S_IMODE
 
 from takeback import durable
 from takeback.check import check
-from takeback.check.check import (
-    BROKEN,
-    FIX,
-    MENDED,
-    OFFER,
-    OK,
-    WHO_LOST,
-    Finding,
-    inspect,
-    inspect_packs,
-)
+from takeback.check.check import inspect, inspect_packs
+from takeback.check.finding import BROKEN, FIX, MENDED, OFFER, OK, WHO_LOST, Finding
 from takeback.context import Context, SilentReporter, SystemClock, Translated
 from takeback.errors import (
     Command,
@@ -45,10 +36,11 @@ from takeback.model.operation import UNDO
 from takeback.model.path_text import to_text
 from takeback.ordinary import ordinary
 from takeback.paths import git_record, takeback_home
-from takeback.retention.sweep import advice, maintenance_shortage, room_at
+from takeback.retention.due import advice, maintenance_shortage, room_at
+from takeback.retention.earlier import earlier
 from takeback.retention.trash import Leftovers
-from takeback.rewind.plan import Request
 from takeback.rewind.prepare import goal_of
+from takeback.rewind.request import Request
 from takeback.rewind.rewind import next_step, request, rewind, take_in
 from takeback.store import location as locations
 from takeback.store import notes, repack
@@ -56,14 +48,15 @@ from takeback.store.location import read_location
 from takeback.store.lock import Lock
 from takeback.store.repack import reads_whole
 from takeback.timeline.names import find
-from takeback.turns.ends import checkpoint
-from takeback.workspaces import earlier, open_store, open_workspace
+from takeback.turns.checkpoint import checkpoint
+from takeback.workspaces import open_store, open_workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from takeback.check.check import Fault, FindingState, Witness
+    from takeback.check.check import Fault, Witness
+    from takeback.check.finding import FindingState
     from takeback.context import LockedContext
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.timeline import Earlier

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.check.check import BROKEN, OK, Finding
+from takeback.check.finding import BROKEN, OK, Finding
 from takeback.config import edits, settings_file
 from takeback.context import Translated
 from takeback.errors import Command

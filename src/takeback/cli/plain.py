@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.fork.fork import Choices
     from takeback.model.operation import Outcome, Plan
-    from takeback.rewind.plan import Kept
+    from takeback.rewind.request import Kept
     from takeback.timeline.timeline import TimelineEntry
 
 _PAGE = 20

@@ -36,7 +36,7 @@ from takeback.paths import home_named, takeback_home
 from takeback.store import location as locations
 from takeback.store.records import checkpoints_back, newest_checkpoint
 from takeback.store.store import Store
-from takeback.turns import running
+from takeback.turns import processes, running
 from takeback.turns.running import RunningTurn
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from takeback.gate.peers import Connection
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.turns.running import Ancestor
+    from takeback.turns.processes import Ancestor
 
 
 class Who(Value):
@@ -105,15 +105,15 @@ def may_waive(asking: Who) -> bool:
         leader = os.getsid(0)
     except OSError:
         return False
-    line = [one.process for one in (*running.itself(leader), *running.above(leader))]
+    line = [one.process for one in (*processes.itself(leader), *processes.above(leader))]
     about = [one.process for one in asking.agents]
     if asking.turn is not None:
         about.append(asking.turn.process)
     if not line and here:
         return not sys.platform.startswith("linux")  # where it should be told, it is hidden
-    if not here or not all(map(running.can_be_seen, filter(None, about))):
+    if not here or not all(map(processes.can_be_seen, filter(None, about))):
         return False
-    return not any(running.is_same(a, one) for a in about if a is not None for one in line)
+    return not any(processes.is_same(a, one) for a in about if a is not None for one in line)
 
 
 def waive() -> None:
@@ -150,12 +150,12 @@ def who(environ: Mapping[str, str], asker: Asker = ITSELF) -> Who:
     """
     home, lines = takeback_home(environ), _lines(asker)
     seen = [one.process for _, line in lines for one in line]
-    above = [running.variables(one.pid) for one in seen]
+    above = [processes.variables(one.pid) for one in seen]
     known = _living(home, above)
     found = {
         one: None
         for one in known
-        if one.process is not None and any(running.is_same(one.process, each) for each in seen)
+        if one.process is not None and any(processes.is_same(one.process, each) for each in seen)
     }
     named, marked = _named(environ, asker, above)
     found.update(
@@ -196,9 +196,9 @@ def _living(home: str, above: Iterable[Mapping[str, str]]) -> list[Living]:
 def _lines(asker: Asker) -> list[tuple[int, list[Ancestor]]]:
     """Returns this process and those above it, and those at the other end of a connection."""
     if asker.through is not None:
-        return [(asker.through, list(running.above(asker.through)))]
-    others = [(one, [*running.itself(one), *running.above(one)]) for one in asker.processes]
-    return others if _is_waived() else [(os.getpid(), list(running.above())), *others]
+        return [(asker.through, list(processes.above(asker.through)))]
+    others = [(one, [*processes.itself(one), *processes.above(one)]) for one in asker.processes]
+    return others if _is_waived() else [(os.getpid(), list(processes.above())), *others]
 
 
 def _is_waived() -> bool:

@@ -23,13 +23,13 @@ from takeback.model.checkpoint import Process
 from takeback.model.ids import SessionId
 from takeback.model.value import Value
 from takeback.ordinary import all_names, small_content
-from takeback.turns.running import MANAGERS, SILENT_FOR, can_be_seen, is_alive, itself, sees_all
+from takeback.turns.processes import MANAGERS, SILENT_FOR, can_be_seen, is_alive, itself, sees_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.turns.running import Ancestor
+    from takeback.turns.processes import Ancestor
 
 _PLACE = ("workspaces", ".agents")
 _A_WHILE = 60.0

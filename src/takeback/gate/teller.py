@@ -26,7 +26,7 @@ from takeback.model.checkpoint import Asker, Process
 from takeback.model.value import Value
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
-from takeback.turns.running import MANAGERS, Ancestor, above, is_same, seen, words
+from takeback.turns.processes import MANAGERS, Ancestor, above, is_same, seen, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 
 from takeback import durable, errors, programs
@@ -137,6 +136,8 @@ class GitProcess:
 
     def _ready(self, deadline: float, *, writing: bool) -> list[int]:
         """Waits until a pipe can be used and returns which."""
+        import select  # no hook runs git
+
         poll = select.poll()
         if writing:
             poll.register(self._stdin, select.POLLOUT)

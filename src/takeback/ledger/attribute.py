@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Change, Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.model.timeline import TurnKind, TurnState
+    from takeback.model.row import TurnKind, TurnState
     from takeback.store.store import Store
     from takeback.worktree.workspace import Workspace
 

@@ -9,7 +9,8 @@ from takeback.ledger.sessions import TURN_COLUMNS, matches, turn_by_id
 from takeback.model import json_text
 from takeback.model.checkpoint import ADDED, DELETED, MODIFIED
 from takeback.model.ids import CheckpointId
-from takeback.model.timeline import OUTSIDE, OwnedChange, Spot, TimelineRow, Turn
+from takeback.model.row import Spot, TimelineRow
+from takeback.model.timeline import OUTSIDE, OwnedChange, Turn
 from takeback.model.turn import SESSION_END, SESSION_START, STEER
 from takeback.model.value import Value
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from takeback.c_modules import bisect_left
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.timeline import (
@@ -314,12 +312,11 @@ def operations_during(ledger: Ledger, after: int, last: int) -> list[tuple[str, 
 def sessions_around(ledger: Ledger, session: SessionId, after: int, last: int) -> list[SessionId]:
     """Returns the other sessions with checkpoints between two positions, or with turns then."""
     rows = ledger.rows(
-        "select session from checkpoints where position > ?2 and position <= ?3 "
+        "select session from checkpoints where position > ?1 and position <= ?2 "
         "union select session from turns where position in (select max(turns.position) "
         "from turns join checkpoints on checkpoints.id = turns.id "
-        "where checkpoints.position <= ?3 group by turns.session) "
-        "and (ended is null or (select position from checkpoints where id = turns.after) > ?3)",
-        session,
+        "where checkpoints.position <= ?2 group by turns.session) "
+        "and (ended is null or (select position from checkpoints where id = turns.after) > ?2)",
         after,
         last,
     )
@@ -613,7 +610,7 @@ def abandoned(ledger: Ledger) -> dict[CheckpointId, CheckpointId | None]:
 def _off_the_line(
     taken: Sequence[Turn], returns: Iterable[Return]
 ) -> Mapping[CheckpointId, CheckpointId | None]:
-    before = {turn.id: above.id for above, turn in pairwise(taken)}
+    before = {turn.id: taken[at].id for at, turn in enumerate(taken[1:])}
     above: dict[CheckpointId, CheckpointId | None] = dict(before)
     above.update({one.turn.id: None if one.after is None else one.after.id for one in returns})
     line: set[CheckpointId | None] = set()

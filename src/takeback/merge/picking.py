@@ -19,7 +19,7 @@ from takeback.model.lines import LineHunk, is_binary, split
 from takeback.model.merge import Chooser, Pick, TextChange
 from takeback.model.path_text import covers, parents, to_text
 from takeback.model.value import Value
-from takeback.rewind.plan import ALL_OTHERS, EDITS, PICKED
+from takeback.rewind.request import ALL_OTHERS, EDITS, PICKED
 from takeback.store import trees
 from takeback.store.trees import Held, edited
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Change
     from takeback.model.merge import Conflict, ConflictChoices
     from takeback.model.operation import Plan
-    from takeback.rewind.plan import Request
+    from takeback.rewind.request import Request
     from takeback.store.store import Store
 
     Picked = Mapping[bytes, Pick]

@@ -22,8 +22,8 @@ from takeback.model.merge import SHARED, Chooser, Conflict
 from takeback.model.operation import APPLY, REVERT, Goal, history, moves
 from takeback.model.path_text import covers
 from takeback.model.value import Value
-from takeback.rewind.plan import Request, Scope
-from takeback.rewind.refuse import Facts, lineage_of
+from takeback.rewind.refuse import lineage_of
+from takeback.rewind.request import Facts, Request, Scope
 from takeback.store import trees
 from takeback.store.records import known_here
 from takeback.store.sink import PackSink

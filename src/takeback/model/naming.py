@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Session, TimelineRow
+    from takeback.model.row import TimelineRow
+    from takeback.model.timeline import Session
 
 
 # -- short ids: the beginning of a session's own id that tells it from the others of its agent

@@ -6,7 +6,7 @@ from takeback.errors import UsageError
 from takeback.model.merge import choice_named
 from takeback.model.operation import SCOPES
 from takeback.model.value import Value
-from takeback.rewind.plan import ALL_OTHERS, EDITS, NOTHING
+from takeback.rewind.request import ALL_OTHERS, EDITS, NOTHING
 from takeback.words import waivers
 from takeback.words.conflicts import OPTION
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
-    from takeback.rewind.plan import Kept
+    from takeback.rewind.request import Kept
 
 YES = "yes"
 WAYS: dict[Kept, str] = {EDITS: "keep-edits", ALL_OTHERS: "mine"}

@@ -11,7 +11,7 @@ from takeback.model.operation import BOTH, FILES, FORK, REDO, REVERT, SCOPES, SU
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.prompt_command.answering import Answered, proposed, shown_lines
-from takeback.rewind.plan import NOTHING, keeping_of
+from takeback.rewind.request import NOTHING, keeping_of
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines

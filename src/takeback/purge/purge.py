@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import TypeVar
 
+    from takeback.model.secret import Tombstones
     from takeback.ports import Reporter
     from takeback.retention.prune import Upkeep
     from takeback.store.lock import Locked
     from takeback.store.records import Record
-    from takeback.store.tombstones import Tombstones
 
     Moves = dict[str, tuple[bytes | None, bytes]]
     """Where each ref led, and where it is to lead."""

@@ -39,7 +39,8 @@ from takeback.store.records import (
 from takeback.store.repack import size_on_disk
 from takeback.store.sink import PackSink
 from takeback.store.weight import Scales
-from takeback.turns.running import is_at_work, is_gone
+from takeback.turns.processes import is_gone
+from takeback.turns.running import is_at_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

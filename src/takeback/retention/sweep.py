@@ -7,9 +7,14 @@ import time
 
 from takeback import config
 from takeback.context import SilentReporter, SystemClock, Translated
-from takeback.errors import Command, InUse, SettingsUnknown, TakebackError, WriteFailed
+from takeback.errors import InUse, SettingsUnknown, TakebackError, WriteFailed
 from takeback.ledger.follow import Index
 from takeback.model.value import Value
+from takeback.retention.due import (
+    exceeds,
+    is_outgrown,
+    maintenance_shortage,
+)
 from takeback.retention.prune import Inventory, Prune, Stock
 from takeback.retention.shed import Additions
 from takeback.retention.trash import HandedOut, Leftovers
@@ -21,15 +26,12 @@ from takeback.store.repack import (
     Collected,
     collect,
     has_garbage,
-    is_due_by_size,
     is_sweep_due,
     note_beginning,
     note_failure,
     note_floor,
     note_garbage,
     note_sweep,
-    pack_sizes,
-    shortage,
     size_on_disk,
 )
 from takeback.store.weight import weigh_if_changed
@@ -39,110 +41,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from takeback.context import Context
-    from takeback.errors import Hint
     from takeback.retention.prune import Pruning, Upkeep
     from takeback.store.forgotten import Forgotten
     from takeback.store.history import Trash
     from takeback.store.location import StoreLocation
     from takeback.store.records import Record
     from takeback.store.store import Store
-
-
-# -- due: whether a store is to be packed anew or swept, and whether there is room for that
-#
-# Apart from the sweep itself, so that ``status`` need not import all of it to warn, nor a hook to
-# find that nothing is due.
-
-
-_WORTH_IT = 16 << 20
-
-
-def keep_house(context: Context) -> None:
-    """Starts combining packs if there are too many, and a sweep if the store is too large.
-
-    In processes of their own. Sweeps for other reasons are left to agents' sessions.
-    """
-    store = context.store
-    try:
-        store.keep_house()
-        is_due = is_due_by_size(store, store.sequence, context.policy.max_bytes)
-    except FileNotFoundError:  # it was forgotten since
-        return
-    if is_due:
-        start(context, at_start=False)
-
-
-def exceeds(store: Store, most: int) -> bool:
-    """Tells whether a store takes more of its disk than it may."""
-    return bool(most) and size_on_disk(store).all > most
-
-
-def is_outgrown(store: Store) -> bool:
-    """Tells whether as much came as there was when all was last packed anew, in one pack."""
-    sizes = pack_sizes(store, store.pack_names()).values()
-    rest = sum(sizes) - max(sizes, default=0)
-    return rest >= max(_WORTH_IT, *sizes) if rest else False
-
-
-def maintenance_shortage(store: Store, max_bytes: int, disk_floor: int) -> str | None:
-    """Says what is short if packing anew is due and the disk has no room for it; else None.
-
-    The figure is that of all packs: two stats each, and nothing is read.
-    """
-    if not (has_garbage(store) or exceeds(store, max_bytes) or is_outgrown(store)):
-        return None
-    return shortage(store, sum(pack_sizes(store, store.pack_names()).values()), disk_floor)
-
-
-# -- the room on a store's disk: bytes and file names, and whether they are short
-
-
-_NAMES_NEEDED = 200
-"""A capture needs a few, a rewind one for each file that it writes."""
-_EARLY = 4
-"""Below this many times what is needed there is a warning, but nothing stops yet."""
-
-
-class Room(Value):
-    """What is free; ``names`` is None if the file system has no fixed number of files."""
-
-    bytes: int
-    names: int | None
-    floor: int
-
-    @property
-    def lacks(self) -> str | None:
-        """Says what is short, if captures stop for it or cannot be written; else None."""
-        if self.bytes < self.floor:
-            return (
-                f"{self.bytes >> 20} MB are free on the disk of the store; captures stop at "
-                f"{self.floor >> 20} MB"
-            )
-        if self.names is not None and self.names < _NAMES_NEEDED:
-            return f"only {self.names} more files can be made on the disk of the store"
-        return None
-
-    @property
-    def is_nearly_full(self) -> bool:
-        """True some time before captures stop."""
-        few = self.names is not None and self.names < _EARLY * _NAMES_NEEDED
-        return few or self.bytes < _EARLY * self.floor
-
-    def __str__(self) -> str:
-        names = "" if self.names is None else f", and room for {self.names} files"
-        return f"{self.bytes >> 20} MB are free{names}"
-
-
-def room_at(directory: str, floor: int) -> Room:
-    """Asks the file system; one call."""
-    status = os.statvfs(directory)
-    names = status.f_favail if status.f_files else None
-    return Room(status.f_bavail * status.f_frsize, names, floor)
-
-
-def advice() -> Hint:
-    """Returns what to do about a full disk."""
-    return ("free some space, or lower the floor: ", Command("config", "disk_floor_mb"))
 
 
 # -- sweep
@@ -486,16 +390,16 @@ def sweep_others(here: StoreLocation) -> None:
     Before that the trash of whole stores is emptied of what was there long enough. One in which
     somebody is at work, or that cannot be swept, is left to another time.
     """
-    from takeback import workspaces
+    from takeback.retention import earlier
 
-    workspaces.empty(here.home, os.environ, time.time())
+    earlier.empty(here.home, os.environ, time.time())
     found = together(here.home, os.environ)
     excess = found.too_many
     for one in found.stores:
         if excess <= 0:
             return
         if one.forgotten is not None:
-            excess -= one.bytes if workspaces.drop(one.forgotten, here.home) else 0
+            excess -= one.bytes if earlier.drop(one.forgotten, here.home) else 0
             continue
         try:
             left = sweep_store(one.location, most=max(1, one.bytes - excess))

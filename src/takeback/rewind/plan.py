@@ -4,194 +4,47 @@ from __future__ import annotations
 
 from takeback.capture.capture import capture
 from takeback.context import Translated
-from takeback.errors import Command, NoSuchCheckpoint, Option, Refused, StoreDamaged, UsageError
+from takeback.errors import NoSuchCheckpoint, StoreDamaged
 from takeback.git.diff import unified
 from takeback.ledger import lists
 from takeback.ledger import sessions as questions
 from takeback.ledger.attribute import counted, lines_between
 from takeback.merge.deeds import deeds
-from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.ids import SnapshotId
-from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices
 from takeback.model.operation import (
-    BOTH,
-    CONVERSATION,
-    FILES,
-    REWIND,
     Between,
     FileDiff,
-    Goal,
     Plan,
     Portion,
     Preview,
     Side,
 )
-from takeback.model.path_text import covers, to_text
-from takeback.model.timeline import ReviewedChange
+from takeback.model.path_text import to_text
 from takeback.model.turn import STEER
 from takeback.model.value import Value
 from takeback.rewind.prepare import prepare
-from takeback.rewind.refuse import NO_FACTS, Facts, others, refusals, until_now, warnings
+from takeback.rewind.refuse import others, refusals, until_now, warnings
+from takeback.rewind.request import (
+    Request,
+)
 from takeback.store import trees
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Final, Literal
+    from collections.abc import Callable
+    from typing import Literal
 
     from takeback.capture.capture import Captured
     from takeback.context import Context
-    from takeback.fork.fork import Cut
     from takeback.ledger.ledger import Ledger
-    from takeback.model.checkpoint import Change, Checkpoint, CountedChange, Entry
-    from takeback.model.merge import Conflict, ConflictChoice
-    from takeback.model.operation import Move, OperationKind, ScopeKind
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.timeline import Turn
     from takeback.rewind.prepare import Prepared
     from takeback.store.store import Store
 
     Kept = Literal["nothing", "edits", "all others", "picked"]
     Asked = Callable[[Captured], "Request"]
-
-# -- what a rewind keeps of the time since its target, merged into it
-
-
-NOTHING: Final = "nothing"
-EDITS: Final = "edits"
-"""What the person changed by hand."""
-ALL_OTHERS: Final = "all others"
-"""Everything but what the target's own session changed."""
-PICKED: Final = "picked"
-"""Everything but the hunks that a person picked: ``ConflictChoices.picked``."""
-KEPT: dict[str, Kept] = {NOTHING: NOTHING, EDITS: EDITS, "mine": ALL_OTHERS, ALL_OTHERS: ALL_OTHERS}
-"""What programs ask for; ``mine`` is the word of the command line, which takes back only that."""
-
-
-class Keeping(Value):
-    """What is kept, and what is chosen where it is in conflict with what goes."""
-
-    what: Kept = NOTHING
-    choices: ConflictChoices = NOTHING_CHOSEN
-
-
-KEEP_NOTHING = Keeping()
-
-
-def keeping_of(what: Kept, conflicts: ConflictChoice | None) -> Keeping:
-    """Returns what is kept, with one choice about all conflicts, if that is said.
-
-    Raises UsageError for a choice about conflicts that there cannot be.
-    """
-    if conflicts is not None and what == NOTHING:
-        raise UsageError(
-            "there are no conflicts to choose about: nothing is merged",
-            hint=("to keep what you typed since: ", Option("--keep-edits")),
-        )
-    return Keeping(what, ConflictChoices(otherwise=conflicts))
-
-
-def kept_named(name: str) -> Kept:
-    """Returns what is kept by that name; raises UsageError."""
-    found = KEPT.get(name)
-    if found is None:
-        raise UsageError(f"{name!r} cannot be kept; there are: {', '.join(KEPT)}")
-    return found
-
-
-# -- scope: what is wanted of a goal
-
-
-class Scope(Value):
-    """What is wanted of the goal: all of it or some paths, with or without ignored files.
-
-    ``also`` are paths of ignored files that are wanted whatever the rest says. ``touched`` is what
-    the operation that is being undone or redone did, by path: each path goes back to what it was
-    before, wherever it is, and what the operation made is removed if it is still exactly that. With
-    ``files`` false no file is wanted, as for a conversation alone. ``asked`` if a person has just
-    named the paths: one that is nowhere is then a typo.
-    """
-
-    paths: tuple[bytes, ...] = ()
-    ignored: bool = False
-    also: frozenset[bytes] = frozenset()
-    touched: Mapping[bytes, Change] = {}
-    files: bool = True
-    asked: bool = True
-
-    @property
-    def asked_for(self) -> tuple[bytes, ...]:
-        """Returns the paths that a person named."""
-        return self.paths if self.asked else ()
-
-    def holds(self, path: bytes) -> bool:
-        return self.files and (covers(self.paths, path) or path in self.also)
-
-    def puts_back(self, path: bytes) -> bool:
-        """Tells whether this very ignored path goes back to what it was."""
-        done = self.touched.get(path)
-        return path in self.also or (done is not None and done.old is not None)
-
-    def wants_ignored(self, path: bytes) -> bool:
-        if not self.files:
-            return False
-        if path in self.paths or self.puts_back(path):
-            return True
-        if self.also and covers(tuple(self.also), path):
-            return True
-        return self.ignored and covers(self.paths, path)
-
-
-# -- request: one rewind, fork, undo or redo that is asked for, from its plan to its end
-
-
-class Request(Value):
-    """Where it goes, what is wanted of that, what is waived, what is known about the time since.
-
-    ``of`` is the operation that an undo or redo is about, ``cut`` what happens to the conversation
-    (None: it stays). ``conflicts`` are those that nobody has chosen about, in the goal of a merge;
-    ``keeping`` is what was merged into it, ``edits`` the paths of a person's edits among that.
-    ``mentioned`` are paths that a merge has looked at, though neither side of it may hold them now.
-    """
-
-    goal: Goal
-    scope: Scope = Scope()
-    overrides: Overrides = NO_OVERRIDES
-    facts: Facts = NO_FACTS
-    kind: OperationKind = REWIND
-    of: Move | None = None
-    cut: Cut | None = None
-    conflicts: tuple[Conflict, ...] = ()
-    keeping: Kept = NOTHING
-    edits: tuple[bytes, ...] = ()
-    mentioned: frozenset[bytes] = frozenset()
-
-    @property
-    def moves(self) -> ScopeKind:
-        """Returns what it moves: files, conversation or both."""
-        if self.of is not None:
-            return self.of.scope
-        if self.cut is None:
-            return FILES
-        return BOTH if self.scope.files else CONVERSATION
-
-    @property
-    def wanted(self) -> Scope:
-        """Returns the scope with the ignored files that a turn changed, unless paths are named."""
-        if self.scope.paths:
-            return self.scope
-        return self.scope.replace(also=self.scope.also | frozenset(self.facts.ignored))
-
-    @property
-    def kept(self) -> dict[bytes, str]:
-        """Returns the paths that are left alone because others changed them, and why."""
-        if not self.overrides.keep_others:
-            return {}
-        return {
-            path: f"changed by another session ({session}) and kept"
-            for path, session in self.facts.others.items()
-        }
-
 
 # -- plan: the list of changes that a rewind would make, shown before it is carried out
 
@@ -365,57 +218,3 @@ def _is_directory(side: Side) -> bool:
     from takeback.model.checkpoint import Entry
 
     return Entry(side.mode, b"").is_directory
-
-
-# -- review: what differs between two states, each path with what it is on both sides
-
-
-LARGEST_REVIEWED = 64 << 20
-"""The largest file, in bytes, that is handed out as a whole."""
-
-
-def reviewed(store: Store, between: Between) -> tuple[ReviewedChange, ...]:
-    """Returns the changes from one state to another, by path, with their lines counted.
-
-    What a turn did to a file that others changed meanwhile is several, one after the other.
-    """
-    if between.parts is None:
-        return _reviewed(store, between.old, between.new)
-    found = [
-        one
-        for part in between.parts
-        for one in _reviewed(store, part.old, part.new)
-        if one.change.path in part.paths
-    ]
-    return tuple(sorted(found, key=lambda one: one.change.path))
-
-
-def _reviewed(store: Store, before: str, after: str) -> tuple[ReviewedChange, ...]:
-    old, new = bytes.fromhex(before), bytes.fromhex(after)
-    changes = list(trees.diff(store, old, new))
-    lines = lines_between(store, old, new) if changes else {}
-    return joined(changes, counted(changes, lines))
-
-
-def joined(
-    changes: Iterable[Change], numbers: Iterable[CountedChange]
-) -> tuple[ReviewedChange, ...]:
-    """Returns changes that were counted, by path."""
-    by_path = {one.path: one for one in changes}
-    found = (ReviewedChange(by_path[one.path], one) for one in numbers)
-    return tuple(sorted(found, key=lambda one: one.change.path))
-
-
-def content(store: Store, path: bytes, entry: Entry | None) -> bytes:
-    """Returns the bytes of one side of a change; of a link, where it leads.
-
-    Raises NoSuchCheckpoint if there is nothing on that side, and Refused if it is too large.
-    """
-    if entry is None or entry.is_directory:
-        raise NoSuchCheckpoint(f"{to_text(path)} is no file on that side")
-    if store.packs.size_of(entry.oid) > LARGEST_REVIEWED:
-        raise Refused(
-            f"{to_text(path)} is larger than {LARGEST_REVIEWED >> 20} MB",
-            hint=("write it to a file: ", Command("cat")),
-        )
-    return store.blob(entry.oid)

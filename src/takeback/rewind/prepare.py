@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from takeback.capture.capture import Captured
     from takeback.context import Context
     from takeback.model.checkpoint import Checkpoint
-    from takeback.rewind.plan import Request, Scope
+    from takeback.rewind.request import Request, Scope
     from takeback.store.store import Store
     from takeback.worktree.apply import Inside
 

@@ -33,8 +33,8 @@ from takeback.model.operation import (
 from takeback.model.path_text import to_text
 from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import PROMPT
-from takeback.model.value import Value
 from takeback.ordinary import all_names
+from takeback.rewind.request import Facts
 from takeback.store import trees
 from takeback.store.location import read_location
 from takeback.store.records import read_operations
@@ -46,7 +46,7 @@ from takeback.worktree.project import differ, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from takeback.capture.capture import Captured
     from takeback.context import Context
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from takeback.model.ids import SnapshotId
     from takeback.model.operation import Move
     from takeback.model.timeline import OwnedChange, Turn
-    from takeback.rewind.plan import Request
     from takeback.rewind.prepare import Prepared
+    from takeback.rewind.request import Request
     from takeback.store.store import Store
-    from takeback.turns.running import LeftRunning
+    from takeback.turns.left_running import LeftRunning
 
 
 # -- what must hold before a rewind; each refusal has its reason and, usually, its own flag
@@ -361,33 +361,6 @@ def _leads_on(operation: Move) -> bool:
 #
 # Who is working in the workspace now, whose files would be overwritten, what the person changed by
 # hand, which ignored files a turn changed.
-
-
-class Facts(Value):
-    """What is known about the time since the target.
-
-    ``others`` maps paths to the other sessions that changed them, ``own`` are the paths that the
-    person changed, ``turns`` are the turns that changed something, each with its paths.
-    """
-
-    last_seen: SnapshotId | None = None
-    at_work: frozenset[str] = frozenset()
-    """The sessions that have an open turn: what changed since the last look is theirs."""
-    running: tuple[RunningTurn, ...] = ()
-    inside: RunningTurn | None = None
-    others: Mapping[bytes, str] = {}
-    own: frozenset[bytes] = frozenset()
-    turns: tuple[tuple[Turn, frozenset[bytes]], ...] = ()
-    ignored: tuple[bytes, ...] = ()
-    beyond: tuple[bytes, ...] = ()
-    """Files outside the workspace that edit tools of those turns changed; absolute."""
-    family: frozenset[str] = frozenset()
-    """The target's session with its ancestors and all its descendants."""
-    current: SessionId | None = None
-    """The session that the conversation of the target's line is at."""
-
-
-NO_FACTS = Facts()
 
 
 def facts(

@@ -17,9 +17,10 @@ from takeback.model.operation import FILES, GOES, UNDO, Goal, LeftAlone, Move, O
 from takeback.model.operation import decode as decode_operation
 from takeback.model.path_text import covers, parents, to_bytes, to_text
 from takeback.model.value import Value
-from takeback.rewind.plan import NOTHING, Request, Scope, describe
+from takeback.rewind.plan import describe
 from takeback.rewind.prepare import goal_of, prepare
 from takeback.rewind.refuse import about_its_files, until_now
+from takeback.rewind.request import NOTHING, Request, Scope
 from takeback.rewind.safekeeping import Brought, Verification
 from takeback.store import journal, trees
 from takeback.store.records import known_operations, read_operations, write_operation
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import SessionId
     from takeback.model.operation import OperationKind, Plan, ScopeKind, Step, StepKind
     from takeback.rewind.prepare import Prepared
-    from takeback.rewind.refuse import Facts
+    from takeback.rewind.request import Facts
     from takeback.store.lock import Locked
     from takeback.store.store import Store
     from takeback.worktree.apply import Applied, Unit

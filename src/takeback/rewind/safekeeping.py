@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import Reason
     from takeback.model.operation import Goal, Move
-    from takeback.rewind.plan import Scope
+    from takeback.rewind.request import Scope
     from takeback.rewind.rewind import Carried
     from takeback.store.store import Store
     from takeback.worktree.apply import Inside, Unit

@@ -23,7 +23,7 @@ from takeback.model.operation import (
     step_named,
 )
 from takeback.model.schemas import NAME, PATH, fields, strings
-from takeback.rewind.plan import KEPT, NOTHING, Keeping, keeping_of, kept_named
+from takeback.rewind.request import KEPT, NOTHING, Keeping, keeping_of, kept_named
 from takeback.words import reviews, waivers
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices, choice_named
 from takeback.model.operation import scope_named
 from takeback.model.path_text import to_bytes
-from takeback.rewind.plan import NOTHING, Keeping, kept_named
+from takeback.rewind.request import NOTHING, Keeping, kept_named
 from takeback.words import waivers
 
 TYPE_CHECKING = False

@@ -9,8 +9,7 @@ from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 from takeback.store.conversation import pieces_of
 from takeback.store.records import conversation_tree
-from takeback.store.redaction import OBJECTS, SEARCHED_AT_HOME, all_records
-from takeback.store.tombstones import Quotes
+from takeback.store.redaction import OBJECTS, SEARCHED_AT_HOME, Quotes, all_records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

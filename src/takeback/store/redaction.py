@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
 from zlib import crc32
 
 from takeback import durable
@@ -12,7 +13,7 @@ from takeback.model import json_text
 from takeback.model.checkpoint import SANDBOX
 from takeback.model.coverage import PURGED, Coverage, NotHeld
 from takeback.model.path_text import to_bytes
-from takeback.model.secret import blank
+from takeback.model.secret import blank, merged
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 from takeback.store import tombstones
@@ -31,15 +32,14 @@ from takeback.store.records import (
     write_record,
 )
 from takeback.store.repack import forget_garbage, pack_dir, whole_packs
-from takeback.store.tombstones import Quotes
 from takeback.store.trust import RETIRED, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from takeback.model.secret import Secret, Span
+    from takeback.model.secret import Needles, Secret, Span
     from takeback.store.lock import Locked
     from takeback.store.records import Record
     from takeback.store.sink import PackSink
@@ -569,3 +569,46 @@ def _keep_only(locked: Locked, packs: Iterable[str]) -> None:
     durable.sync_directory(objects)
     locked.clear_blame(store.blamed_packs())
     forget_garbage(locked)
+
+
+# -- quotes: where conversations quote a secret, also across the pieces in which they are kept
+
+
+class Quotes:
+    """Reads conversations. What was read is remembered: those that begin alike are read once."""
+
+    def __init__(self, store: Store, needles: Needles) -> None:
+        self._store = store
+        self._needles = needles
+        self._looked: dict[tuple[bytes, bytes], tuple[list[Span], bytes, int]] = {}
+        self.read: dict[bytes, int] = {}
+        """The pieces that were read, and how many bytes each has."""
+
+    def within(self, pieces: Sequence[bytes]) -> dict[int, tuple[Span, ...]]:
+        """Returns where each piece of a file quotes it, by its number; one may have half a quote.
+
+        Raises StoreDamaged if a piece cannot be read.
+        """
+        spans: list[Span] = []
+        starts: list[int] = []
+        head, at = b"", 0
+        for piece in pieces:
+            found, head, size = self._look(head, piece)
+            spans += [(at + start, at + end) for start, end in found]
+            starts.append(at)
+            at += size
+        made: dict[int, tuple[Span, ...]] = {}
+        for start, end in merged(spans):
+            for number in range(bisect_right(starts, start) - 1, bisect_left(starts, end)):
+                first = starts[number]
+                place = max(0, start - first), min(end - first, self.read[pieces[number]])
+                made[number] = (*made.get(number, ()), place)
+        return made
+
+    def _look(self, head: bytes, piece: bytes) -> tuple[list[Span], bytes, int]:
+        key = (head, piece)  # with what is carried over, a piece always reads the same
+        if key not in self._looked:
+            data = self._store.blob(piece, PIECE)
+            self.read[piece] = len(data)
+            self._looked[key] = (*self._needles.look(head, data), len(data))
+        return self._looked[key]

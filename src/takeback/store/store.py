@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from takeback import durable, handover
+from takeback import durable
 from takeback.errors import ObjectMissing, StoreDamaged, StoreMoved, StoreTooNew, StoreTooOld
 from takeback.git.objects import BLOB, COMMIT, LONGEST, TREE, Commit, decode_commit, decode_tree
 from takeback.git.packs import Packs
@@ -38,7 +38,6 @@ os.chdir(sys.argv[3])
 from importlib import import_module
 getattr(import_module(sys.argv[4]), sys.argv[2])(sys.argv[3])
 """
-_KEPT = tuple(map(os.fsdecode, handover.PLACES))
 _running: list[int] = []
 """What this process has started: its children, whoever asked for them."""
 
@@ -56,12 +55,14 @@ def spawn(module: str, directory: str, function: str = "main") -> None:
 
     No descriptor, no blocked or ignored signal, and only the variables that say where things are.
     """
-    from takeback.c_modules import signal  # not needed at every hook
+    from takeback import handover  # neither is needed at every hook
+    from takeback.c_modules import signal
 
     _wait_for_ended()
     here = _package_directory()
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    environ = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    kept = map(os.fsdecode, handover.PLACES)
+    environ = {key: os.environ[key] for key in kept if key in os.environ}
     try:
         started = os.posix_spawn(
             sys.executable,

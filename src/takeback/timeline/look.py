@@ -7,7 +7,7 @@ import time
 
 from takeback.capture.capture import capture, saved_since
 from takeback.capture.watch import SensitiveFiles, sensitive_files
-from takeback.check.check import BROKEN, FIX, OFFER, WHO_LOST, Finding
+from takeback.check.finding import BROKEN, FIX, OFFER, WHO_LOST, Finding
 from takeback.errors import Command, Expired, NoSuchCheckpoint, StoreDamaged, UsageError
 from takeback.git.diff import unified
 from takeback.git.objects import is_tree
@@ -20,8 +20,8 @@ from takeback.model.coverage import then
 from takeback.model.operation import history
 from takeback.model.path_text import covers, parents, to_text
 from takeback.model.value import Value
-from takeback.retention.sweep import advice, maintenance_shortage, room_at
-from takeback.rewind.plan import reviewed
+from takeback.retention.due import advice, maintenance_shortage, room_at
+from takeback.rewind.review import reviewed
 from takeback.store import journal, notes, pending, trees
 from takeback.store.notes import Failure
 from takeback.store.records import read_coverage, read_operations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint, CountedChange
     from takeback.model.operation import Between
     from takeback.model.timeline import OwnedChange
-    from takeback.turns.running import LeftRunning
+    from takeback.turns.left_running import LeftRunning
 
 
 # -- diff: what differs between two states, as a patch for people to read

@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Change, Checkpoint
     from takeback.model.ids import CheckpointId, SessionId, SnapshotId
     from takeback.model.operation import Move, Operation
-    from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
-    from takeback.turns.running import IsOver, RunningTurn
+    from takeback.model.row import TurnState
+    from takeback.model.timeline import OwnedChange, Session, Turn
+    from takeback.turns.processes import IsOver
+    from takeback.turns.running import RunningTurn
 
     Side = Literal["before", "after", "at"]
     Place = tuple[str, Side]

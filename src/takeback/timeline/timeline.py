@@ -21,7 +21,8 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.operation import BEGINS, PRUNE, PURGE, moves
 from takeback.model.path_text import covers
-from takeback.model.timeline import BEGAN, ENDED, LEFT, OUTSIDE, TAKEN_BACK, NewsMark
+from takeback.model.row import LEFT, TAKEN_BACK
+from takeback.model.timeline import BEGAN, ENDED, OUTSIDE, NewsMark
 from takeback.model.turn import FOLDED, PROMPT, SHELL, STEER, TURN_END
 from takeback.model.value import Value
 from takeback.store import namespace
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
     from takeback.model.coverage import NotHeld
     from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.model.operation import Move, Operation
-    from takeback.model.timeline import OwnedChange, Session, Spot, TimelineRow, Turn, TurnState
+    from takeback.model.row import Spot, TimelineRow, TurnState
+    from takeback.model.timeline import OwnedChange, Session, Turn
     from takeback.store.store import Store
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Place
-    from takeback.turns.running import IsOver
+    from takeback.turns.processes import IsOver
 
     Found = tuple[Checkpoint, Checkpoint]
     """A checkpoint that is new, and the one to show for it: where its turn begins."""

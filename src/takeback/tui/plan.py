@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
-from takeback.rewind.plan import ALL_OTHERS, EDITS
+from takeback.rewind.request import ALL_OTHERS, EDITS
 from takeback.tui.body import PAINT, Body
 from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
 from takeback.words import choices as words
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.coverage import Waiver
     from takeback.model.operation import Plan
-    from takeback.rewind.plan import Kept
+    from takeback.rewind.request import Kept
     from takeback.words.refusals import Question
 
 

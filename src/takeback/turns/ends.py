@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 
 from takeback import config
-from takeback.capture.capture import capture, draft, newest_kept, record
+from takeback.capture.capture import capture, newest_kept
 from takeback.context import Context, SilentReporter, SystemClock
 from takeback.errors import StoreDamaged, TakebackError
 from takeback.model import event as events
-from takeback.model.checkpoint import MANUAL, UNDO
+from takeback.model.checkpoint import UNDO
 from takeback.model.event import PROMPT, RanTests
-from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.operation import Move
 from takeback.model.tested import ran_tests, verdict
 from takeback.model.value import Value
-from takeback.retention.sweep import keep_house
-from takeback.store import notes, pending, trees
+from takeback.store import notes, trees
 from takeback.store import store as detached
 from takeback.store.location import read_location
 from takeback.store.namespace import session_id
@@ -37,9 +35,8 @@ if TYPE_CHECKING:
 
     from takeback.capture.capture import Captured
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.coverage import NotHeld
     from takeback.model.event import AgentEvent, AwaitedTests
-    from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+    from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.store.location import StoreLocation
 
     StatusIn = Callable[[bytes, str], int | None]
@@ -257,49 +254,3 @@ def _ran(
             return None
         ran.append(RanTests(one.command, status, one.checkpoint))
     return verdict(ran)
-
-
-# -- checkpoint: capture the workspace and keep it as a place to go back to
-
-
-class Made(Value):
-    """A new checkpoint, and what it could not capture."""
-
-    checkpoint: Checkpoint
-    skipped: tuple[NotHeld, ...]
-
-
-def checkpoint(
-    context: Context,
-    *,
-    label: str | None = None,
-    label_by: str | None = None,
-    prompt: str | None = None,
-    session: SessionId | None = None,
-    allow_large: bool = False,
-    asked_by: SessionId | None = None,
-) -> Made:
-    """Makes a checkpoint by hand, in the workspace's own session unless another is named.
-
-    ``asked_by`` is the session whose model wants it; None for a person.
-    It is durable when this returns. Raises UsageError for a label that is already in use.
-    """
-    with context.locked() as locked:
-        if label is not None:
-            from takeback.timeline.names import check_free
-
-            check_free(locked, label)
-        captured = capture(locked, allow_large=allow_large)
-        if pending.any_left(context.store):
-            from takeback.turns.receive import record_waiting
-
-            record_waiting(locked, captured)
-        close_gone(locked, captured)
-        drafted = draft(context, kind=MANUAL, session=session or WORKSPACE_SESSION)
-        made = record(locked, captured, drafted.replace(prompt=prompt, asked_by=asked_by))
-        if label is not None:
-            from takeback.timeline.names import put_label
-
-            made = put_label(locked, made, label, by=label_by)
-    keep_house(context)
-    return Made(made, captured.coverage.skipped)

@@ -27,7 +27,7 @@ from takeback.model.value import Value
 from takeback.store import journal, notes, pending
 from takeback.store.namespace import session_id
 from takeback.store.records import checkpoints_back, newest_checkpoint, newest_id
-from takeback.turns.running import SILENT_FOR, is_alive_here, is_gone, seen
+from takeback.turns.processes import SILENT_FOR, is_alive_here, is_gone, seen
 from takeback.turns.said import said_in, said_now
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from takeback.store.conversation import Part
     from takeback.store.pending import WaitingEvent
     from takeback.store.store import Store
-    from takeback.turns.ends import StatusIn
+    from takeback.turns.checkpoint import StatusIn
     from takeback.turns.said import SaidPart
     from takeback.worktree.watch import Watches
 

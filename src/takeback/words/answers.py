@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from takeback.app.disputes import Disputes
-from takeback.rewind.plan import EDITS
+from takeback.rewind.request import EDITS
 from takeback.visible import editable, shown
 from takeback.words import conflicts, documents, plans, refusals, render
 from takeback.words.listing import entry_words

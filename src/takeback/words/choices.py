@@ -18,7 +18,7 @@ from takeback.model.operation import (
     SUMMARISE,
     UNDO,
 )
-from takeback.rewind.plan import ALL_OTHERS, EDITS
+from takeback.rewind.request import ALL_OTHERS, EDITS
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint, Resume
     from takeback.model.operation import Move, OperationKind, Outcome, Plan
-    from takeback.rewind.plan import Kept
+    from takeback.rewind.request import Kept
     from takeback.rewind.rewind import Recovered
     from takeback.words.paint import Paint
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
     from takeback.timeline.timeline import Shown, TimelineEntry
-    from takeback.turns.ends import Made
+    from takeback.turns.checkpoint import Made
     from takeback.workspaces import KnownWorkspace
 
     Document = dict[str, Any]

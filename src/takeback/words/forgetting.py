@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from takeback.retention.earlier import BroughtBack, Discarded
     from takeback.words.documents import Document
-    from takeback.workspaces import BroughtBack, Discarded
 
 EMPTY = "The trash is empty."
 _DAY = 86_400

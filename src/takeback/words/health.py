@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.check.check import BROKEN, OK
+from takeback.check.finding import BROKEN, OK
 from takeback.visible import shown
 from takeback.words.documents import path_list
 from takeback.words.errors import command_line
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from takeback.check.check import Finding, Verified
+    from takeback.check.check import Verified
+    from takeback.check.finding import Finding
     from takeback.check.walk import Problem
     from takeback.words.paint import Paint
 

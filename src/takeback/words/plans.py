@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback.model.checkpoint import DELETED
 from takeback.model.coverage import is_sensitive
 from takeback.model.operation import REWIND, changed_too
-from takeback.rewind.plan import ALL_OTHERS, EDITS
+from takeback.rewind.request import ALL_OTHERS, EDITS
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT

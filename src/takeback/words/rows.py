@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from takeback.model.timeline import Session, Spot, TimelineRow
+    from takeback.model.row import Spot, TimelineRow
+    from takeback.model.timeline import Session
     from takeback.timeline.timeline import TimelineEntry
 
 COMPLETE, INCOMPLETE = "✓", "!"

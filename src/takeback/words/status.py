@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.capture.watch import SensitiveFiles
-    from takeback.check.check import Finding
+    from takeback.check.finding import Finding
     from takeback.store.notes import Failure
     from takeback.timeline.look import Status
     from takeback.timeline.sessions import Dirty, Standing

@@ -8,7 +8,7 @@ from takeback.errors import UsageError
 from takeback.model.coverage import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
 from takeback.model.operation import CONFLICTS, NOT_ASKED, OTHERS
 from takeback.model.value import Value
-from takeback.rewind.plan import ALL_OTHERS, EDITS
+from takeback.rewind.request import ALL_OTHERS, EDITS
 from takeback.words import conflicts
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from takeback.model.coverage import Waiver
     from takeback.model.operation import Refusal
-    from takeback.rewind.plan import Kept
+    from takeback.rewind.request import Kept
 
 FLAGS: dict[str, Waiver] = {
     "--allow-mass-delete": "mass_delete",

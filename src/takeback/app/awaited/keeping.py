@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.turns.ends import Made
+    from takeback.turns.checkpoint import Made
     from takeback.turns.receive import Received
 
 

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
     from takeback.app.asking import Asking
     from takeback.app.workspace import CheckpointLike
-    from takeback.check.check import Finding, Verified
+    from takeback.check.check import Verified
+    from takeback.check.finding import Finding
     from takeback.purge.purge import Purge, Purging
+    from takeback.retention.earlier import Discarded
     from takeback.retention.prune import Prune, Pruning
     from takeback.retention.trash import Restored
     from takeback.store.history import Trash
-    from takeback.workspaces import Discarded, KnownWorkspace
+    from takeback.workspaces import KnownWorkspace
 
 
 @checked

@@ -6,7 +6,7 @@ from takeback.app.alone import aside, one_at_a_time
 from takeback.app.given import checked
 from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.merge import NOTHING_CHOSEN
-from takeback.rewind.plan import KEEP_NOTHING
+from takeback.rewind.request import KEEP_NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import Overrides
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Outcome, Plan, ScopeKind
-    from takeback.rewind.plan import Keeping
+    from takeback.rewind.request import Keeping
     from takeback.rewind.rewind import Recovered
 
     Paths = Iterable[str | bytes]

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.turns.ends import Made
+    from takeback.turns.checkpoint import Made
 
 _NAMED = 20
 """Of what was not captured. A project with more new files than fit would fill the screen."""

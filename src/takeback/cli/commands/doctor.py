@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from takeback.check.check import BROKEN, OK
 from takeback.check.doctor import offers
+from takeback.check.finding import BROKEN, OK
 from takeback.cli.call import Call
 from takeback.cli.options import name_text, verb
 from takeback.errors import NotAWorkspace
@@ -13,7 +13,7 @@ from takeback.words import health
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.check.check import Finding
+    from takeback.check.finding import Finding
 
 
 @verb("doctor")

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.gone import GoneWorkspace
-    from takeback.workspaces import Discarded
+    from takeback.retention.earlier import Discarded
 
 
 @verb("forget", shows=("--yes", "--dry-run"))

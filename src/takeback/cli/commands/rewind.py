@@ -18,13 +18,13 @@ from takeback.cli.earlier import open_with
 from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
 from takeback.model.operation import BOTH, CONVERSATION, FILES
-from takeback.rewind.plan import ALL_OTHERS, EDITS, NOTHING, keeping_of
+from takeback.rewind.request import ALL_OTHERS, EDITS, NOTHING, keeping_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
-    from takeback.rewind.plan import Keeping, Kept
+    from takeback.rewind.request import Keeping, Kept
 
 
 @verb("rewind", shows=("--yes", "--dry-run"), paths=True)

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.model.timeline import Spot, TimelineRow
+    from takeback.model.row import Spot, TimelineRow
     from takeback.timeline.sessions import Place
     from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.timeline.rows import Row

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.style import Style
     from textual import events
 
-    from takeback.model.timeline import TimelineRow
+    from takeback.model.row import TimelineRow
     from takeback.timeline.timeline import Browsed, TimelineEntry
 
 

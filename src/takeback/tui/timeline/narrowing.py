@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from takeback.model.timeline import TimelineRow
+    from takeback.model.row import TimelineRow
     from takeback.timeline.timeline import Browsed
 
 AGENT, SESSION, LABEL, FILE = "agent", "session", "label", "file"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from takeback.app.workspace_thread import WorkspaceThread
-    from takeback.model.timeline import TimelineRow
+    from takeback.model.row import TimelineRow
     from takeback.timeline.timeline import Browsed, TimelineEntry
     from takeback.tui.timeline.narrowing import Filter
     from takeback.tui.timeline.page import Page

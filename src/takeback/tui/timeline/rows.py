@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.model.timeline import Spot, TimelineRow
+    from takeback.model.row import Spot, TimelineRow
     from takeback.timeline.timeline import Browsed
 
 TURN, GONE, HERE, PLACE, STEP, OUTSIDE = SIGNS = ("●", "○", "◆", "◇", "·", "┊")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.retention.sweep import Room, room_at
+from takeback.retention.due import Room, room_at
 
 MB = 1 << 20
 CASES = [

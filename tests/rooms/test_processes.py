@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from takeback.model.checkpoint import Process
-from takeback.turns.running import is_alive, started
+from takeback.turns.processes import is_alive, started
 from tests.support.processes import Started, wait_for
 
 

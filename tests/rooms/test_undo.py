@@ -14,7 +14,7 @@ from takeback.model.coverage import Overrides
 from takeback.model.operation import REDO, UNDO, Outcome, moves
 from takeback.rewind import plan as plan_room
 from takeback.rewind import rewind as rewind_room
-from takeback.rewind.plan import Scope
+from takeback.rewind.request import Scope
 from takeback.rewind.rewind import next_step
 from takeback.store.records import read_operations
 from tests.support.engine import carry_out, checkpoint, clock_of, find_in, request

@@ -14,7 +14,7 @@ from takeback.git.objects import BLOB, object_id
 from takeback.model.coverage import Overrides
 from takeback.model.operation import UNDO, moves
 from takeback.rewind import rewind
-from takeback.rewind.plan import Scope
+from takeback.rewind.request import Scope
 from takeback.rewind.rewind import JournalEntry, Recovered, next_step, recover
 from takeback.store import journal
 from takeback.store.records import read_operations

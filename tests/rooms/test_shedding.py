@@ -20,7 +20,7 @@ from takeback.words import pruning
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
 from takeback.words.text import size as in_words
-from tests.ops.test_prune import set_
+from tests.rooms.test_prune import set_
 from tests.support.engine import TestClock
 
 SESSIONS = 6

@@ -16,7 +16,8 @@ from takeback.model.coverage import UNSTABLE, Coverage, NotHeld, Overrides, Poli
 from takeback.model.ids import WORKSPACE_SESSION, SnapshotId
 from takeback.model.operation import REDO, REVERT, UNDO, Goal, Move, history
 from takeback.rewind import rewind
-from takeback.rewind.plan import Request, plan, preview
+from takeback.rewind.plan import plan, preview
+from takeback.rewind.request import Request
 from takeback.rewind.rewind import next_step, recover
 from takeback.store import journal, trees
 from takeback.store.records import read_operations

@@ -15,8 +15,8 @@ from takeback.model.checkpoint import DIRECTORY, FILE, Checkpoint, Entry
 from takeback.model.coverage import Coverage, Policy
 from takeback.model.ids import SnapshotId, new_checkpoint_id
 from takeback.rewind import prepare as prepare_room
-from takeback.rewind.plan import Scope
 from takeback.rewind.prepare import Prepared
+from takeback.rewind.request import Scope
 from takeback.store import trees
 from takeback.store.records import write_checkpoint
 from takeback.store.sink import PackSink

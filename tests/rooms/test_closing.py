@@ -17,7 +17,7 @@ from takeback import Takeback
 from takeback.model import event as events
 from takeback.model.checkpoint import Process
 from takeback.model.event import AgentEvent
-from takeback.turns.running import can_be_seen, is_gone, seen
+from takeback.turns.processes import can_be_seen, is_gone, seen
 from tests.support.agent import usual_agent
 from tests.support.cli import Cli
 from tests.support.journey import write_files

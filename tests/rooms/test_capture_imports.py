@@ -128,6 +128,6 @@ def test_a_hook_imports_nothing_slow_and_only_the_standard_library(
 
 def test_status_imports_nothing_that_only_maintenance_needs(workspace: Path) -> None:
     found = imported(workspace, "import takeback.timeline.look")
-    parts = ("prune", "sweep", "shedding", "inspection", "cures", "stock")
+    parts = ("retention.prune", "retention.sweep", "retention.shed", "check.check")
     assert "takeback.timeline.look" in found
-    assert found & {f"takeback.ops.{name}" for name in parts} == set()
+    assert found & {f"takeback.{name}" for name in parts} == set()

@@ -15,10 +15,10 @@ from takeback.errors import NoSuchCheckpoint
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.purge.purge import Purge, Purging
+from takeback.retention.earlier import forget
 from takeback.store import pending, trees
 from takeback.store.location import all_locations
 from takeback.store.lock import Lock
-from takeback.workspaces import forget
 from tests.support.cli import Cli
 from tests.support.engine import NOON, TestClock, garble
 from tests.support.escaped import escaped

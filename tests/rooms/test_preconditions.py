@@ -11,8 +11,9 @@ import pytest
 from takeback.context import Context
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.coverage import Overrides
-from takeback.rewind.plan import Scope, plan
+from takeback.rewind.plan import plan
 from takeback.rewind.refuse import branch_line
+from takeback.rewind.request import Scope
 from takeback.words.waivers import flag
 from tests.support.engine import checkpoint, request
 from tests.support.git import git

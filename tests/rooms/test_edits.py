@@ -14,7 +14,7 @@ from takeback.merge.revert import Edit, _not_taken_back
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.merge import Pick
 from takeback.model.operation import moves
-from takeback.rewind.plan import EDITS, Keeping
+from takeback.rewind.request import EDITS, Keeping
 from takeback.store import trees
 from takeback.words import documents, render
 

@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.check.check import BROKEN
+from takeback.check.finding import BROKEN
 from takeback.git.pack import TEMPORARY
 from takeback.ledger import file
 from takeback.model.event import EDIT, PROMPT, TOOL_BEFORE, TURN_END, AgentEvent, ToolCall
 from takeback.model.ids import SessionId, new_operation_id
-from takeback.retention import sweep as sweep_room
+from takeback.retention import due
+from takeback.retention.due import is_outgrown
 from takeback.retention.prune import Prune, Selection, Upkeep
-from takeback.retention.sweep import empty_trash, index_anew, is_outgrown, pack_anew, sweep
+from takeback.retention.sweep import empty_trash, index_anew, pack_anew, sweep
 from takeback.store.history import Chains, Rewriting
 from takeback.store.records import Record, read_record
 from takeback.store.repack import has_garbage, note_garbage, size_on_disk
@@ -59,7 +60,7 @@ def test_leftovers_of_killed_processes_go_with_a_sweep(workspace: Path) -> None:
 def test_what_plans_captured_goes_once_as_much_came_as_there_was(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep_room, "_WORTH_IT", 0)
+    monkeypatch.setattr(due, "_WORTH_IT", 0)
     with Engine.open(workspace) as tb:
         store = tb._context.store
         (workspace / "a").write_bytes(os.urandom(300_000))

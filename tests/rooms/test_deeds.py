@@ -13,8 +13,8 @@ from takeback.app.session import AgentTurn
 from takeback.errors import Refused
 from takeback.model.coverage import Overrides
 from takeback.model.merge import ConflictChoices
-from takeback.rewind.plan import ALL_OTHERS, Keeping
-from tests.ops.test_refolding import prune
+from takeback.rewind.request import ALL_OTHERS, Keeping
+from tests.rooms.test_refolding import prune
 
 SHELL = ToolCall("Bash", "shell")
 LINES = [f"line {number}" for number in range(1, 13)]

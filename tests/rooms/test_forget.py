@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback, durable, workspaces
+from takeback import Takeback, durable
 from takeback.app.engine import Engine
 from takeback.app.recording import Recording
 from takeback.errors import InUse, NotAWorkspace, StoreMoved, TakebackError, UsageError
 from takeback.events import hear
 from takeback.model.retention import DAY
 from takeback.paths import config_file, takeback_home
-from takeback.retention import sweep
+from takeback.retention import earlier, sweep
 from takeback.store.forgotten import every_location, put_away
 from takeback.store.lock import Lock
 from tests.support.agent import speaker
@@ -37,19 +37,19 @@ def kept(workspace: Path, content: str = "1\n") -> str:
         return tb.checkpoint().checkpoint.id
 
 
-def forgotten(workspace: Path, *, days_ago: float = 0) -> workspaces.Discarded | None:
+def forgotten(workspace: Path, *, days_ago: float = 0) -> earlier.Discarded | None:
     """Forgets a workspace, whoever the gate takes this process for."""
     with Engine.open(workspace, create=False) as tb:
-        return workspaces.forget(tb._context.store, home(), time.time() - days_ago * DAY)
+        return earlier.forget(tb._context.store, home(), time.time() - days_ago * DAY)
 
 
-def in_trash() -> list[workspaces.Discarded]:
-    return workspaces.forgotten(home(), os.environ)
+def in_trash() -> list[earlier.Discarded]:
+    return earlier.forgotten(home(), os.environ)
 
 
-def bring_back(workspace: Path, name: str | None = None) -> workspaces.BroughtBack:
-    found = workspaces.forgotten_at(home(), str(workspace), os.environ, name)
-    return workspaces.bring_back(found[-1], home(), os.environ)
+def bring_back(workspace: Path, name: str | None = None) -> earlier.BroughtBack:
+    found = earlier.forgotten_at(home(), str(workspace), os.environ, name)
+    return earlier.bring_back(found[-1], home(), os.environ)
 
 
 def ids(workspace: Path) -> list[str]:
@@ -239,7 +239,7 @@ def test_it_waits_for_who_is_at_work_there(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     old = kept(workspace)
-    monkeypatch.setattr(workspaces, "_PATIENCE", 0.05)
+    monkeypatch.setattr(earlier, "_LOCKS_IN", 0.05)
     with Engine.open(workspace) as tb, Lock(os.path.join(tb.store_directory, name)) as lock:
         lock.acquire("a test", wait=0)
         with pytest.raises(InUse):
