@@ -74,7 +74,7 @@ def reasons(applied: Applied) -> dict[bytes, str]:
     return {item.path: item.reason for item in applied.left_alone}
 
 
-# -- each row of the table in unit.py
+# -- each row of the table in apply.py
 
 
 def test_nothing_becomes_a_file(root: Path, fd: int, way: str) -> None:

@@ -143,7 +143,7 @@ def _renamed(text: bytes, old: bytes, new: bytes) -> bytes:
 
 # -- the workbench
 #
-#   $TAKEBACK_HOME/bisect-<token>/files/      see scratch.py; its path says nothing of the workspace
+#   $TAKEBACK_HOME/bisect-<token>/files/      its path says nothing of the workspace
 
 
 _PURPOSE = "bisect"

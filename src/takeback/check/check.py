@@ -145,7 +145,7 @@ def journal_aside(context: LockedContext) -> str:
 # A store is packs, which nobody may change once they are written, and a few small files. The
 # packs are compared with the table of what was written (``store/trust.py``), the refs and the
 # sequence number with the ledger, which has followed them. ``verify`` and ``doctor`` both report
-# what is found here; ``doctor --fix`` also mends it (``cures.py``).
+# what is found here; ``doctor --fix`` also mends it.
 
 
 class Fault(Value):

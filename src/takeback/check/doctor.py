@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 # -- the round trip: a real checkpoint, rewind and undo of a few scratch files
 #
-#     $TAKEBACK_HOME/doctor-<token>/      see scratch.py
+#     $TAKEBACK_HOME/doctor-<token>/      see fork/summary.py
 #         files/    the workspace
 #         home/     the store: same disk, same permissions, same git as the real ones
 #

@@ -114,7 +114,7 @@ def _path(home: str) -> str:
 # The workspace's own id is random, made with the store, and stays whatever becomes of the
 # directory. Identity is evidence of *where* it is: the inode and birth time of the root. A
 # recreated directory at the same path is another workspace, the same directory at another path is
-# a move (succession.py). The device number is left out on purpose: it changes with reboots
+# a move (below). The device number is left out on purpose: it changes with reboots
 # (btrfs, device mapper, USB). The identity of `.git` is kept as second evidence: a root that was
 # recreated around the same `.git` stays the same workspace. A `git init` in a workspace that had
 # no git does not make it another one.

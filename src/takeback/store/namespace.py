@@ -6,8 +6,8 @@
     refs/takeback/operations/<machine>            the newest line of the operation log
     refs/takeback/trash/<machine>/<prune>         what a prune dropped, until its grace is over
 
-A machine (machine.py) writes only the refs that have its name, except that a prune writes all of
-this copy anew (expiry.py); readers read those of all machines. No other module spells a ref. Code
+A machine (location.py) writes only the refs that have its name, except that a prune writes all of
+this copy anew (history.py); readers read those of all machines. No other module spells a ref. Code
 that asks what happened here lists the kinds that it means, never all of ``refs/takeback``: anything
 else there, even of a newer takeback, is not a session.
 """

@@ -449,7 +449,7 @@ class Redaction:
 #     journal    removed
 #
 # The journal says which refs lead where and which files go, and nothing of the secret. Each step
-# can be done twice. Whoever takes the lock finishes it first (locked.py), so that nothing is ever
+# can be done twice. Whoever takes the lock finishes it first (lock.py), so that nothing is ever
 # added to what is about to go.
 
 

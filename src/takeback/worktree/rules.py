@@ -222,7 +222,7 @@ def _askable(path: bytes) -> bytes:
 
 # -- names that surely no ignore rule matches: git need not be started for them
 #
-# Only git decides whether a rule matches (``ignore.py``). But most new files have a name that has
+# Only git decides whether a rule matches. But most new files have a name that has
 # nothing to do with any rule, and that can be told without knowing the rules of matching:
 #
 #     a rule matches a path only if its last part matches one of the path's names
