@@ -17,12 +17,12 @@ IN_TWO_PARTS = {"ledger.point_before", "lists.last_told", "lists.told_since", "l
 
 def texts(node: ast.AST, known: dict[str, str]) -> str:
     """Returns all text in a function, with that of the module's constants that it names."""
-    found = [
-        one.value if isinstance(one, ast.Constant) else known.get(one.id, "")
-        for one in ast.walk(node)
-        if isinstance(one, ast.Name)
-        or (isinstance(one, ast.Constant) and isinstance(one.value, str))
-    ]
+    found = []
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            found.append(known.get(one.id, ""))
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str):
+            found.append(one.value)
     return "\n".join(found)
 
 
@@ -35,11 +35,11 @@ def questions() -> dict[str, set[int]]:
         for one in tree.body:
             if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 known[one.targets[0].id] = texts(one.value, known)
-        for one in ast.walk(tree):
-            if isinstance(one, ast.FunctionDef):
-                numbers = {int(number) for number in re.findall(r"\?(\d)", texts(one, known))}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                numbers = {int(number) for number in re.findall(r"\?(\d)", texts(node, known))}
                 if numbers:
-                    found[f"{path.stem}.{one.name}"] = numbers
+                    found[f"{path.stem}.{node.name}"] = numbers
     return found
 
 

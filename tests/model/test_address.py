@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from takeback.model import turn as kinds
+from takeback.model.address import address
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.naming import address
 from tests.support.engine import NOON
 
 ONE = Checkpoint(

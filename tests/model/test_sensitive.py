@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.coverage import is_sensitive, is_sensitive_directory
+from takeback.model.sensitive import is_sensitive, is_sensitive_directory
 
 SENSITIVE = """
 .env  .env.local  .env.production  .envrc  .ENV  deploy/.Env.Local  .env.backup

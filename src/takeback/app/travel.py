@@ -303,7 +303,7 @@ class Travel(Merging):
 
     def _about(self, target: Checkpoint) -> str:
         """Says in words where a checkpoint is, fit to be shown anywhere."""
-        from takeback.model.naming import address
+        from takeback.model.address import address
 
         return address(target, self._context.clock.now())
 

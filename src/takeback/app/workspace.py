@@ -198,7 +198,7 @@ class OpenWorkspace:
         """Tells whether what is in a file is not for who looks: a model sees no secret."""
         if not self._model:
             return False
-        from takeback.model.coverage import is_sensitive
+        from takeback.model.sensitive import is_sensitive
 
         return is_sensitive(os.path.join(self.root, path))
 

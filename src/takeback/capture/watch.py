@@ -9,7 +9,8 @@ from functools import partial
 from takeback.capture.capture import After, scanned_into
 from takeback.context import Translated
 from takeback.errors import TakebackError
-from takeback.model.coverage import SENSITIVE, is_sensitive, may_be_sensitive
+from takeback.model.coverage import SENSITIVE
+from takeback.model.sensitive import is_sensitive, may_be_sensitive
 from takeback.model.value import Value
 from takeback.store import notes
 from takeback.store.sink import Looking

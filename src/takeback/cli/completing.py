@@ -21,7 +21,8 @@ from click.shell_completion import (
 )
 
 from takeback.cli.options import AFTER_DASHES
-from takeback.model.naming import NEWEST, label_words
+from takeback.model.address import label_words
+from takeback.model.naming import NEWEST
 from takeback.words.render import short
 
 TYPE_CHECKING = False

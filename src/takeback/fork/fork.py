@@ -26,6 +26,7 @@ from takeback.errors import (
 from takeback.fork.session_file import Berth, check_delivery, parcel_path
 from takeback.git.process import LinkedWorktree
 from takeback.ledger import lists as questions
+from takeback.model.address import address
 from takeback.model.checkpoint import (
     UNDO,
     Anchor,
@@ -36,7 +37,6 @@ from takeback.model.checkpoint import (
     TranscriptPart,
 )
 from takeback.model.ids import SessionId, new_checkpoint_id, new_operation_id
-from takeback.model.naming import address
 from takeback.model.operation import Move, history
 from takeback.model.path_text import is_inside_git, to_bytes, to_text
 from takeback.model.turn import FOLDED, PROMPT, STEER, forked_from

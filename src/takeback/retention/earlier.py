@@ -15,7 +15,7 @@ from takeback.errors import (
     UsageError,
 )
 from takeback.ledger.follow import Index
-from takeback.model.naming import label_words
+from takeback.model.address import label_words
 from takeback.model.operation import UNDO
 from takeback.model.timeline import Earlier
 from takeback.model.value import Value

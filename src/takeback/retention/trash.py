@@ -9,8 +9,8 @@ from takeback import durable
 from takeback.context import Translated
 from takeback.errors import CONVERSATION_ALONE, Command, Expired, NoSuchCheckpoint, Refused
 from takeback.git.pack import TEMPORARY
+from takeback.model.address import address
 from takeback.model.ids import CheckpointId, new_operation_id
-from takeback.model.naming import address
 from takeback.model.operation import PRUNE, Move, Pruned
 from takeback.model.value import Value
 from takeback.ordinary import all_names

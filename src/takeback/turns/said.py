@@ -336,7 +336,7 @@ def _beneath(real: str, roots: tuple[str, ...]) -> tuple[str, str] | None:
     for root in roots:
         above = os.path.realpath(root).rstrip("/")
         if real.startswith(f"{above}/"):
-            from takeback.model.coverage import is_sensitive  # only where there is a transcript
+            from takeback.model.sensitive import is_sensitive  # only where there is a transcript
 
             inside = real[len(above) + 1 :]
             return None if is_sensitive(os.fsencode(inside)) else (above or "/", inside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.naming import label_words
+from takeback.model.address import label_words
 from takeback.visible import shown
 from takeback.words.documents import counted
 from takeback.words.render import counts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.model.address import address
 from takeback.model.checkpoint import ADDED, DELETED
-from takeback.model.naming import address
 from takeback.visible import shown
 from takeback.words.cells import cut_left, filled, width
 from takeback.words.documents import file_fields

@@ -6,7 +6,7 @@ The picker and the numbered list say the same; each has its own keys and colours
 from __future__ import annotations
 
 from takeback.errors import Bug, RecoveredInstead, Refused, TakebackError
-from takeback.model.naming import label_words
+from takeback.model.address import label_words
 from takeback.model.operation import (
     APPLY,
     CONVERSATION,

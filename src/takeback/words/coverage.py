@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from takeback.model import coverage
+from takeback.model.address import label_words
 from takeback.model.checkpoint import AMID, EXPIRED
-from takeback.model.naming import ago, label_words
+from takeback.model.naming import ago
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words.listing import place_name

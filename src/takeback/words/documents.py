@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.model.coverage import SENSITIVE_WORD, is_sensitive
 from takeback.model.operation import Move
+from takeback.model.sensitive import SENSITIVE_WORD, is_sensitive
 from takeback.words import waivers
 from takeback.words.text import timestamp
 

@@ -8,7 +8,8 @@ Without a width only long prompts are cut: a program or a pager reads it.
 
 from __future__ import annotations
 
-from takeback.model.naming import address, age, label_words, short_ids
+from takeback.model.address import address, label_words
+from takeback.model.naming import age, short_ids
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.model.turn import STEER
 from takeback.model.value import Value

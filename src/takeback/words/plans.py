@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from takeback.model.checkpoint import DELETED
-from takeback.model.coverage import is_sensitive
 from takeback.model.operation import REWIND, changed_too
+from takeback.model.sensitive import is_sensitive
 from takeback.rewind.request import ALL_OTHERS, EDITS
 from takeback.visible import shown
 from takeback.words import conflicts, waivers

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from takeback.model.address import label_words
 from takeback.model.agent import FROM
 from takeback.model.checkpoint import AMID, EXPIRED
-from takeback.model.naming import ago, label_words
+from takeback.model.naming import ago
 from takeback.model.operation import (
     APPLY,
     BEGINS,

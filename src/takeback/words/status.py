@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.model.naming import address, ago, label_words, time_of_day
+from takeback.model.address import address, label_words
+from takeback.model.naming import ago, time_of_day
 from takeback.model.path_text import to_text
 from takeback.visible import shown
 from takeback.words.errors import command_line

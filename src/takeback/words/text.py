@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from takeback.model.coverage import SENSITIVE_WORD, is_sensitive
 from takeback.model.path_text import to_text
+from takeback.model.sensitive import SENSITIVE_WORD, is_sensitive
 from takeback.visible import shown
 
 TYPE_CHECKING = False

@@ -87,12 +87,12 @@ class LeftOut:
         """
         if not self._skip_sensitive:
             return False
-        from takeback.model import coverage  # few people set it
+        from takeback.model import sensitive  # few people set it
 
         if directory:
-            found = coverage.is_sensitive_directory(path.rpartition(b"/")[2])
+            found = sensitive.is_sensitive_directory(path.rpartition(b"/")[2])
         else:
-            found = coverage.is_sensitive(path)
+            found = sensitive.is_sensitive(path)
         return found and not self._include.match(path)
 
 

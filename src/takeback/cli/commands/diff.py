@@ -9,8 +9,9 @@ import click
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, name_text, verb
 from takeback.cli.pager import paged
-from takeback.model.coverage import PURGED_FOR_GOOD, is_sensitive
+from takeback.model.coverage import PURGED_FOR_GOOD
 from takeback.model.naming import is_whole_turn
+from takeback.model.sensitive import is_sensitive
 from takeback.words import documents
 from takeback.words.patch import patch_lines
 from takeback.words.text import shown_file

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from takeback.model.naming import age, label_words
+from takeback.model.address import label_words
+from takeback.model.naming import age
 from takeback.model.turn import STEER
 from takeback.model.value import Value
 from takeback.tui.cells import cell_len, set_cell_size

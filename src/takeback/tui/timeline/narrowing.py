@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.naming import label_words
+from takeback.model.address import label_words
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import rows as words
