@@ -1,0 +1,1 @@
+"""Capture: makes snapshots, and watches a workspace for those who stay."""

@@ -1,0 +1,1 @@
+"""Purge: a secret is removed from all that is kept."""

@@ -1,0 +1,1 @@
+"""Retention: what goes so that a store stays within its bounds, and what comes back."""

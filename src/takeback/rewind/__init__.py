@@ -1,0 +1,1 @@
+"""Rewind: asked for, planned, prepared, refused, carried out, undone, recovered."""

@@ -1,0 +1,1 @@
+"""The timeline: lists, names, conversations and looks at what is kept."""

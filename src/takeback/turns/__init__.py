@@ -1,0 +1,1 @@
+"""Turns: an agent's events received, what was said in them, what ran and what goes on."""
