@@ -10,8 +10,6 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = 5
-"""More names than these in a row of the contract are rooms."""
 
 ABOUT = {
     "standby": "stays in memory and does what hooks hand over, each in a child of its own",
@@ -35,6 +33,7 @@ ABOUT = {
     "gate": "who asks, and who tells: a person, a model, or nobody knows",
     "adapters": "what knows one agent: its events, its transcript, its resume line",
     "rooms": "the rooms that the app has a door to, each imported when it is first used",
+    "scratch": "a directory for what is over soon, and a program that ends with all it started",
     "context": "what every operation needs, and how an error of the system becomes one of ours",
     "workspaces": "whose store a directory has, what was kept before, forgetting one",
     "capture": "makes a snapshot; watches a workspace for those who stay",
@@ -71,21 +70,28 @@ ABOUT = {
 
 def layers() -> list[list[str]]:
     """Returns the layers from the top down, each with the modules that are side by side."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    contracts = project["tool"]["importlinter"]["contracts"]
-    [rows] = [one["layers"] for one in contracts if one["id"] == "layers"]
-    return [[name.strip(" ()") for name in re.split("[|:]", row)] for row in rows]
+    return [names for names, _ in _rows()]
+
+
+def rooms() -> list[str]:
+    """Returns the packages and modules between the store and the app, which may use each other."""
+    [found] = [names for names, are_rooms in _rows() if are_rooms]
+    return found
 
 
 def picture() -> str:
-    """Returns the drawing; modules side by side share a line, in the same order.
-
-    Rooms stand in a line each: they may use each other.
-    """
+    """Returns the drawing; modules side by side share a line, each room has its own."""
     lines = []
-    for names in layers():
-        alone = len(names) > ROOMS
-        for some in ([name] for name in names) if alone else (names,):
+    for names, are_rooms in _rows():
+        for some in [[name] for name in names] if are_rooms else [names]:
             said = " | ".join(ABOUT[name] for name in some)
             lines.append(f"{' | '.join(some):<28} {said}")
     return "\n".join(["```", *lines, "```"])
+
+
+def _rows() -> list[tuple[list[str], bool]]:
+    """Returns the names in each row of the contract, and whether they are rooms."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [rows] = [one["layers"] for one in contracts if one["id"] == "layers"]
+    return [([name.strip(" ()") for name in re.split("[|:]", row)], ":" in row) for row in rows]

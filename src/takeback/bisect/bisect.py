@@ -30,7 +30,6 @@ from takeback.errors import (
     StoreDamaged,
     UsageError,
 )
-from takeback.fork.summary import ELSEWHERE, Unbroken, end, kill_group
 from takeback.ledger import sessions as questions
 from takeback.model import codec, json_text
 from takeback.model.checkpoint import UNDO
@@ -41,6 +40,7 @@ from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ordinary import ordinary
 from takeback.rewind.refuse import lineage_of
+from takeback.scratch import ELSEWHERE, Unbroken, end, kill_group
 from takeback.store.lock import Lock
 from takeback.store.records import known_here
 from takeback.timeline.names import NamedTurn, whole

@@ -15,12 +15,12 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from takeback import durable
 from takeback.errors import Refused, WriteFailed
 from takeback.fork.fork import write_files
-from takeback.fork.summary import ScratchDirectory
 from takeback.model.checkpoint import Change
 from takeback.model.path_text import covers, parents, to_text
 from takeback.model.value import Value
 from takeback.ordinary import all_names, ordinary
 from takeback.paths import takeback_home
+from takeback.scratch import ScratchDirectory
 from takeback.store import trees
 from takeback.store.sink import StoreBlobs
 from takeback.worktree.place import OpenDirectories

@@ -28,7 +28,6 @@ from takeback.errors import (
     TakebackError,
     WriteFailed,
 )
-from takeback.fork.summary import ScratchDirectory
 from takeback.git.process import check_version
 from takeback.ledger.follow import Index
 from takeback.model.coverage import Policy
@@ -42,6 +41,7 @@ from takeback.retention.trash import Leftovers
 from takeback.rewind.prepare import goal_of
 from takeback.rewind.request import Request
 from takeback.rewind.rewind import next_step, request, rewind, take_in
+from takeback.scratch import ScratchDirectory
 from takeback.store import location as locations
 from takeback.store import notes, repack
 from takeback.store.location import read_location
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 # -- the round trip: a real checkpoint, rewind and undo of a few scratch files
 #
-#     $TAKEBACK_HOME/doctor-<token>/      see fork/summary.py
+#     $TAKEBACK_HOME/doctor-<token>/      see scratch.py
 #         files/    the workspace
 #         home/     the store: same disk, same permissions, same git as the real ones
 #
