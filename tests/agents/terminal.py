@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import pytest
+
+_Found = TypeVar("_Found")
 
 _SECONDS = 60.0
 _PAUSE = 0.05
@@ -158,6 +161,21 @@ class Terminal:
             return False
 
         self.until(tried, what)
+
+    def finds(self, find: Callable[[str], _Found | None], what: str) -> _Found:
+        """Returns what is found on the screen, once two looks in a row found the same.
+
+        To look once more after waiting is to look at another screen: one that is drawn anew.
+        """
+        found: list[_Found] = []
+
+        def twice() -> bool:
+            seen, before = find(self.screen), found[:]
+            found[:] = [] if seen is None else [seen]
+            return bool(found) and found == before
+
+        self.until(twice, what)
+        return found[0]
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Waits until something holds; fails the test if it never does."""

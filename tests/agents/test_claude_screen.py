@@ -291,9 +291,14 @@ def test_takeback_is_asked_inside_and_no_model_hears_of_it(claude: Claude) -> No
         terminal.say("/takeback 2 yes")
         terminal.shows("Original prompt: /takeback 2 yes")
         assert differences(after_one, tree_state(world.repo)) == []
-        found = re.search(r"or, inside it: (/resume \S+)", terminal.screen)
-        assert found is not None
-        terminal.say(found[1])
+        terminal.say(
+            terminal.finds(
+                lambda screen: next(
+                    iter(re.findall(r"or, inside it: (/resume \S+)", screen)), None
+                ),
+                "see the line that goes on",
+            )
+        )
         terminal.until(lambda: "Edited one" not in terminal.screen, "see the new session")
         terminal.settles()
         turn(claude, terminal, NEW)

@@ -137,10 +137,12 @@ class Seen:
         host, terminal = self._played.host, self._terminal
         before = _between(first, last, terminal.screen)
         host.say(terminal, words)
-        terminal.until(
-            lambda: _between(first, last, terminal.screen) not in ([], before), f"see {last!r}"
-        )
-        answer = _between(first, last, terminal.screen)
+
+        def answered(screen: str) -> list[str] | None:
+            answer = _between(first, last, screen)
+            return None if answer in ([], before) else answer
+
+        answer = terminal.finds(answered, f"see {last!r}")
         line = f"> {host.command} {words}".rstrip()
         self._blocks.append("\n".join([line, *_rejoined(answer)]))
 
