@@ -64,13 +64,10 @@ class Terminal:
 
     def answer(self, text: str) -> None:
         os.write(self._ours, text.encode() + b"\n")
-        # the echo is no part of what is shown next
-        self.question_echo(text)
-
-    def question_echo(self, text: str) -> None:
         while text not in self._new() and self._more():
             pass
-        self._read = len(self.shown)
+        # The echo is no part of what is shown next, which may have come with it.
+        self._read += len(self._new().partition(text)[0]) + len(text)
 
     def end(self) -> int:
         """Waits for the end and returns the exit status."""
