@@ -66,6 +66,12 @@ def test_what_cannot_be_read_says_nothing(workspace: Path) -> None:
     git(workspace, "update-index", "--index-version", "2")
     git(workspace, "update-index", "--split-index")
     assert now(workspace) is None
+    git(workspace, "update-index", "--no-split-index")
+    os.utime(workspace / "a", (1, 1))
+    git(workspace, "add", "a")
+    git(workspace, "update-index", "--split-index")
+    assert int.from_bytes(index.read_bytes()[8:12], "big") == 0, "all entries are in the shared one"
+    assert now(workspace) is None
     for broken in (
         b"",
         b"DIRC",

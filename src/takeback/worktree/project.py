@@ -68,12 +68,10 @@ def _digest(index: bytes) -> str | None:
     if index[:4] != b"DIRC" or int.from_bytes(index[4:8], "big") not in (2, 3):
         return None
     count = int.from_bytes(index[8:_HEADER], "big")
-    if not count:
-        return _NOTHING
     for width in _WIDTHS:
         entries = _entries(index, count, width)
         if entries is not None:
-            return object_id(BLOB, b"\0".join(entries)).hex()
+            return object_id(BLOB, b"\0".join(entries)).hex() if entries else _NOTHING
     return None
 
 
