@@ -24,8 +24,8 @@ from bench.repositories import Turns, cache_directory, repository
 from takeback.app.engine import Engine
 from takeback.errors import Expired
 from takeback.retention import sweep
-from takeback.words.paint import Paint
 from takeback.words.status import status_lines
+from takeback.words.text import Paint
 
 _LARGE = 150 << 20
 _PIECE = 64 << 10

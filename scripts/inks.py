@@ -22,7 +22,7 @@ from textual.widget import Widget
 import takeback.tui
 from takeback.app.engine import Engine
 from takeback.app.workspace_thread import WorkspaceThread
-from takeback.tui import palette
+from takeback.tui import pieces
 from takeback.tui.bars import KeyBar, TitleBar
 from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.inks import CURSOR, NAMES, Inks
@@ -30,10 +30,10 @@ from takeback.tui.timeline.list import TimelineList
 
 PLACE = Path(takeback.tui.__file__).with_name("inks.json")
 _WAYS = {
-    palette.TRUE: ("textual", ColorSystem.TRUECOLOR),
-    palette.MANY: ("textual", ColorSystem.EIGHT_BIT),
-    palette.FEW: ("ansi", ColorSystem.STANDARD),
-    palette.NONE: ("ansi", ColorSystem.TRUECOLOR),
+    pieces.TRUE: ("textual", ColorSystem.TRUECOLOR),
+    pieces.MANY: ("textual", ColorSystem.EIGHT_BIT),
+    pieces.FEW: ("ansi", ColorSystem.STANDARD),
+    pieces.NONE: ("ansi", ColorSystem.TRUECOLOR),
 }
 
 
@@ -43,13 +43,13 @@ def all_styles() -> dict[str, dict[str, str]]:
     for colors, (family, system) in _WAYS.items():
         for kind in ("dark", "light"):
             theme = f"{family}-{kind}"
-            found[palette.style_key(theme, colors)] = asyncio.run(_styles(theme, colors, system))
+            found[pieces.style_key(theme, colors)] = asyncio.run(_styles(theme, colors, system))
     return found
 
 
 async def _styles(theme: str, colors: str, system: ColorSystem) -> dict[str, str]:
     before = os.environ.pop("NO_COLOR", None)
-    if colors == palette.NONE:
+    if colors == pieces.NONE:
         os.environ["NO_COLOR"] = "1"
     with TemporaryDirectory() as folder:
         thread = WorkspaceThread(lambda: Engine.open(folder, environ={"TAKEBACK_HOME": folder}))
@@ -69,18 +69,18 @@ def _codes(app: PickerApp, system: ColorSystem) -> dict[str, str]:
     rows, title, keys = (app.screen.query_one(kind) for kind in (TimelineList, TitleBar, KeyBar))
     inks = Inks(rows)
     wanted: dict[str, tuple[Widget, Style]] = {
-        palette.BASE: (rows, rows.rich_style),
-        palette.TITLE: (title, title.rich_style),
-        palette.TITLE_NAME: (title, title.rich_style + Style(bold=True)),
-        palette.KEYS: (keys, keys.rich_style),
-        palette.KEY: (
+        pieces.BASE: (rows, rows.rich_style),
+        pieces.TITLE: (title, title.rich_style),
+        pieces.TITLE_NAME: (title, title.rich_style + Style(bold=True)),
+        pieces.KEYS: (keys, keys.rich_style),
+        pieces.KEY: (
             keys,
             keys.rich_style + keys.get_component_rich_style("keys--key", partial=True),
         ),
     }
     for name in NAMES:
         wanted[name] = (rows, inks.of(name))
-        wanted[palette.on_cursor(name)] = (rows, inks.of(name, CURSOR))
+        wanted[pieces.on_cursor(name)] = (rows, inks.of(name, CURSOR))
     return {name: _code(app, *about, system) for name, about in wanted.items()}
 
 

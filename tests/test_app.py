@@ -25,7 +25,7 @@ from takeback.model.operation import Operation, Outcome, Plan
 from takeback.timeline.look import Status
 from takeback.timeline.timeline import Shown, TimelineEntry
 from takeback.turns.checkpoint import Made
-from takeback.words.errors import command_line
+from takeback.words.choices import command_line
 from tests.support.engine import Heard, KillAt, Killed, TestClock
 from tests.support.git import git
 from tests.support.trees import tree_state

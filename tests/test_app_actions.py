@@ -11,8 +11,8 @@ from takeback.app.actions import Action, actions, destination_of, proposal_of
 from takeback.app.engine import Engine
 from takeback.app.ticks import Ticked
 from takeback.timeline.timeline import TimelineEntry
-from takeback.tui.keys import ACTIONS
-from takeback.words.actions import obstacle, title
+from takeback.tui.pieces import ACTIONS
+from takeback.words.choices import obstacle, title
 from tests.support.journey import write_files
 from tests.tui.stage import files_of, tell_story
 

@@ -12,7 +12,7 @@ from takeback.app.engine import Engine
 from takeback.app.ticks import Ticked, TickedHunks, only_ticked
 from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
-from takeback.words.actions import obstacle, title
+from takeback.words.choices import obstacle, title
 from tests.support.journey import write_files
 from tests.support.trees import tree_state
 

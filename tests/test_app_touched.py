@@ -13,9 +13,9 @@ from takeback.errors import Refused
 from takeback.model.coverage import Overrides
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.operation import Plan
-from takeback.words.coverage import used_lines
-from takeback.words.paint import Paint
+from takeback.words.changes import used_lines
 from takeback.words.plans import plan_lines
+from takeback.words.text import Paint
 from tests.support.git import git
 
 

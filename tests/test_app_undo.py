@@ -18,9 +18,9 @@ from takeback.model.coverage import Overrides
 from takeback.model.event import AgentEvent
 from takeback.model.operation import CONVERSATION
 from takeback.store.store import Store
-from takeback.words.paint import Paint
+from takeback.words.outcomes import outcome_lines
 from takeback.words.plans import plan_lines
-from takeback.words.render import outcome_lines
+from takeback.words.text import Paint
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from takeback import Takeback, durable
 from takeback.errors import UsageError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import IGNORED_STAY
-from takeback.words import render
+from takeback.words import outcomes
 from tests.support.git import git
 from tests.support.trees import git_state
 
@@ -97,9 +97,9 @@ def test_plan_and_outcome_say_that_ignored_files_stay_behind(
     race = str(tmp_path / "race")
     assert IGNORED_STAY in tb.plan_fork(then, worktree=race).warnings
     assert IGNORED_STAY not in tb.plan_fork(then, files=False).warnings
-    said = "\n".join(render.outcome_lines(tb.fork(then, worktree=race), None))
+    said = "\n".join(outcomes.outcome_lines(tb.fork(then, worktree=race), None))
     assert "Ignored files stay behind" in said
-    assert "gnored" not in "\n".join(render.outcome_lines(tb.fork(then), None))
+    assert "gnored" not in "\n".join(outcomes.outcome_lines(tb.fork(then), None))
 
 
 def test_a_worktree_of_a_worktree_belongs_to_the_same_repository(

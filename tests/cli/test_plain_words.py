@@ -272,5 +272,5 @@ def test_a_list_of_turns_imports_nothing_of_other_lists(story: Story) -> None:
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "takeback.timeline.timeline" in imported
-    others = {"shutil", "takeback.words.documents", "takeback.words.operations"}
+    others = {"shutil", "takeback.words.documents", "takeback.words.sessions"}
     assert not {*others, "takeback.blame"} & imported

@@ -9,14 +9,13 @@ from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
 from takeback.model.coverage import Overrides
-from takeback.tui.after import AfterScreen
-from takeback.tui.choices import ActionsScreen
 from takeback.tui.detail.files import FileList
 from takeback.tui.detail.lines import Lines
 from takeback.tui.detail.pane import DiffPane
+from takeback.tui.dialog import ActionsScreen
 from takeback.tui.main import MainScreen
 from takeback.tui.picker import PickerApp
-from takeback.tui.plan import PlanScreen
+from takeback.tui.plan import AfterScreen, PlanScreen
 from tests.support.engine import NOON, TestClock
 from tests.support.journey import write_files
 from tests.support.trees import git_state, tree_state

@@ -21,8 +21,8 @@ from takeback.retention.shed import Doings
 from takeback.retention.sweep import sweep
 from takeback.store.repack import size_on_disk
 from takeback.words import pruning
-from takeback.words.paint import Paint
 from takeback.words.status import status_lines
+from takeback.words.text import Paint
 from tests.support.engine import TestClock
 
 TYPE_CHECKING = False

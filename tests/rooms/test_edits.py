@@ -16,7 +16,7 @@ from takeback.model.merge import Pick
 from takeback.model.operation import moves
 from takeback.rewind.request import EDITS, Keeping
 from takeback.store import trees
-from takeback.words import documents, render
+from takeback.words import documents, outcomes
 
 LINES = [f"line {number}" for number in range(30)]
 
@@ -111,7 +111,7 @@ def test_the_outcome_names_what_was_kept_and_what_stays_changed_outside(
     done = person.tb.rewind("mine-s1/turn:1", scope="files", keeping=Keeping(EDITS))
     assert done.edits == (b"other",)
     assert done.beyond == (os.fsencode(tmp_path / "outside"),)
-    lines = list(render.outcome_lines(done, None))
+    lines = list(outcomes.outcome_lines(done, None))
     assert "Your own edits since then, kept:" in lines
     assert "Changed by edit tools outside the workspace, and not taken back:" in lines
     assert f"  {tmp_path / 'outside'}" in lines

@@ -14,8 +14,8 @@ from takeback.model.timeline import Turn
 from takeback.rewind.request import EDITS, Keeping
 from takeback.timeline.sessions import Node
 from takeback.words import documents
-from takeback.words.paint import Paint
 from takeback.words.sessions import tree_lines
+from takeback.words.text import Paint
 from tests.support.cli import Cli
 
 NATIVE = "0f1e2d3c-4b5a-4678-9abc-def012345678"

@@ -14,7 +14,7 @@ from takeback.model.coverage import Overrides
 from takeback.rewind.plan import plan
 from takeback.rewind.refuse import branch_line
 from takeback.rewind.request import Scope
-from takeback.words.waivers import flag
+from takeback.words.outcomes import flag
 from tests.support.engine import checkpoint, request
 from tests.support.git import git
 

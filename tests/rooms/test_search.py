@@ -12,7 +12,7 @@ from takeback import Takeback
 from takeback.app.session import AgentSession
 from takeback.errors import UsageError
 from takeback.timeline import look
-from takeback.words.search import command
+from takeback.words.sessions import command
 from tests.support.journey import write_files
 
 

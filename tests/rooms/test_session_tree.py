@@ -10,8 +10,8 @@ import pytest
 from takeback import Takeback
 from takeback.timeline.sessions import Node
 from takeback.words import documents
-from takeback.words.paint import Paint
 from takeback.words.sessions import tree_lines
+from takeback.words.text import Paint
 
 _LINE = 45
 

@@ -17,8 +17,8 @@ from takeback.retention.prune import Upkeep
 from takeback.retention.sweep import index_anew, pack_anew, sweep
 from takeback.store.repack import size_on_disk
 from takeback.words import pruning
-from takeback.words.paint import Paint
 from takeback.words.status import status_lines
+from takeback.words.text import Paint
 from takeback.words.text import size as in_words
 from tests.rooms.test_prune import set_
 from tests.support.engine import TestClock

@@ -11,8 +11,8 @@ from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.timeline.timeline import TimelineEntry
 from takeback.words.changes import views
-from takeback.words.paint import Paint
-from takeback.words.render import shown_lines
+from takeback.words.outcomes import shown_lines
+from takeback.words.text import Paint
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import NoSuchCheckpoint
-from takeback.words import render
+from takeback.words import outcomes
 from tests.support.engine import NOON, TestClock
 from tests.support.journey import write_files
 from tests.tui.stage import files_of
@@ -109,7 +109,7 @@ def test_every_target_has_words_in_the_plan(day: Day) -> None:
     day.at(50)
     write_files(day.root, {"a.txt": b"mine\n"})
     said = {
-        name: render.question("rewind", tb.plan(name, scope="files"), None)
+        name: outcomes.question("rewind", tb.plan(name, scope="files"), None)
         for name in ("@", "turn:6.end", "11:36:30", "turn:2", made.id, "workspace/@")
     }
     end = tb.find("turn:6.end").id
@@ -121,6 +121,6 @@ def test_every_target_has_words_in_the_plan(day: Day) -> None:
         made.id: f"Rewind 1 file to {made.id} (made by hand, 12:10)?",
         "workspace/@": f"Rewind 1 file to {made.id} (made by hand, 12:10)?",
     }
-    assert render.nothing_to_do(tb.plan("@", scope="files").replace(writes=())) == (
+    assert outcomes.nothing_to_do(tb.plan("@", scope="files").replace(writes=())) == (
         f"Nothing to do: the files are already at {end} (after turn 6, 11:36)."
     )

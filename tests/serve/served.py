@@ -16,9 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp, Message
 
-from takeback.serve.application import application
-from takeback.serve.server import new_server
-from takeback.serve.settings import ServerSettings
+from takeback.serve.protocol import ServerSettings
+from takeback.serve.routes import application
+from takeback.serve.run import new_server
 from tests.support.cli import Cli
 
 AUTHORITY = "127.0.0.1:8123"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.serve.presence import Presence
+from takeback.serve.guard import Presence
 from tests.serve.served import V1, ServedProcess, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.serve.schemas import nesting
+from takeback.serve.protocol import nesting
 from tests.serve.served import V1, ServedProcess, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.serve.errors import Rejected
 from takeback.serve.feed import Event, Feed
-from takeback.serve.settings import ServerSettings
+from takeback.serve.protocol import Rejected, ServerSettings
 from tests.serve.served import V1, ServedProcess, serving
 from tests.support.cli import Cli
 from tests.support.host import Host

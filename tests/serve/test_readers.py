@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from takeback.app.engine import Engine
-from takeback.serve.open_workspaces import OpenWorkspaces
-from takeback.serve.settings import ServerSettings
+from takeback.serve.feed import OpenWorkspaces
+from takeback.serve.protocol import ServerSettings
 from tests.serve.served import InProcess, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host

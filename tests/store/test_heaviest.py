@@ -13,10 +13,9 @@ from takeback.store import weight
 from takeback.store.repack import size_on_disk
 from takeback.store.store import Store
 from takeback.store.weight import Consumer, Weighed, heaviest
-from takeback.words.paint import Paint
+from takeback.words.status import status as document
 from takeback.words.status import status_lines
-from takeback.words.status_documents import status as document
-from takeback.words.text import size
+from takeback.words.text import Paint, size
 
 
 @pytest.fixture

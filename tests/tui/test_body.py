@@ -6,7 +6,7 @@ import asyncio
 
 from textual.app import App, ComposeResult
 
-from takeback.tui.body import PAINT, Body
+from takeback.tui.bars import PAINT, Body
 
 
 def seen(lines: list[str], *, size: tuple[int, int] = (40, 10), end: bool = False) -> list[str]:

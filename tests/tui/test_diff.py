@@ -8,7 +8,7 @@ import pytest
 
 from takeback.tui.detail.diff import LONGEST_LINE, Hunk, Line, Patch, inner, pairs, parse
 from takeback.tui.detail.syntax import coloured
-from takeback.words.syntax import lexer_for
+from takeback.words.text import lexer_for
 from tests.tui.detail_stage import takeback
 
 HEAD = b"diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n"

@@ -13,12 +13,11 @@ from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
 from takeback.model.coverage import Overrides
-from takeback.tui.first_frame import FirstFrame, title_frame
-from takeback.tui.layout import list_width
-from takeback.tui.palette import known_styles
 from takeback.tui.picker import PickerApp
+from takeback.tui.pieces import known_styles, list_width
+from takeback.tui.run import FirstFrame, title_frame
 from takeback.tui.timeline.page import Page, first_page
-from takeback.words.rows import READING
+from takeback.words.listing import READING
 from tests.support.engine import TestClock
 from tests.support.lanes import cases
 from tests.tui.stage import lock_held

@@ -10,14 +10,10 @@ from textual.pilot import Pilot
 
 from takeback import Takeback
 from takeback.model.operation import Outcome, moves
-from takeback.tui import after
-from takeback.tui.after import AfterScreen
-from takeback.tui.choices import ActionsScreen
-from takeback.tui.conflict import ConflictScreen
-from takeback.tui.operations import OperationsScreen
-from takeback.tui.plan import PlanScreen, RefusalScreen
-from takeback.tui.progress_screen import ProgressScreen
-from takeback.tui.text_prompt import TextPrompt
+from takeback.tui import plan as after
+from takeback.tui.dialog import ActionsScreen, ConflictScreen, ProgressScreen, TextPrompt
+from takeback.tui.picker import OperationsScreen
+from takeback.tui.plan import AfterScreen, PlanScreen, RefusalScreen
 from tests.support.claude_session import NATIVE, play_claude_turn
 from tests.support.git import git
 from tests.support.journey import write_files

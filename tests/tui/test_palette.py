@@ -11,7 +11,7 @@ from rich.color import ColorSystem
 from scripts.inks import PLACE, all_styles, text
 from takeback.app.engine import Engine
 from takeback.app.workspace_thread import WorkspaceThread
-from takeback.tui import palette
+from takeback.tui import pieces
 from takeback.tui.picker import PickerApp
 
 
@@ -28,7 +28,7 @@ _TERMS = [
     "tmux",
     "rxvt-16color",
 ]
-_COLORS = {ColorSystem.TRUECOLOR: palette.TRUE, ColorSystem.EIGHT_BIT: palette.MANY}
+_COLORS = {ColorSystem.TRUECOLOR: pieces.TRUE, ColorSystem.EIGHT_BIT: pieces.MANY}
 
 
 @pytest.mark.parametrize("term", _TERMS)
@@ -48,8 +48,8 @@ def test_the_theme_is_the_one_that_the_picker_takes(
     app = PickerApp(WorkspaceThread(lambda: Engine.open(workspace)))
     system = app.console._color_system
     assert system is not None
-    key = palette.style_key(app.theme, _COLORS.get(system, palette.FEW))
-    assert palette.known_styles(environ) == palette._all_styles()[key]
+    key = pieces.style_key(app.theme, _COLORS.get(system, pieces.FEW))
+    assert pieces.known_styles(environ) == pieces._all_styles()[key]
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_the_theme_is_the_one_that_the_picker_takes(
     [{"NO_COLOR": ""}, {"FORCE_COLOR": "1"}, {"TEXTUAL_FILTERS": "dim"}, {"TTY_COMPATIBLE": "0"}],
 )
 def test_what_only_the_library_knows_is_left_to_it(environ: Mapping[str, str]) -> None:
-    assert palette.known_styles({"TERM": "xterm", **environ}) is None
+    assert pieces.known_styles({"TERM": "xterm", **environ}) is None

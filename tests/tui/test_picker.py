@@ -9,15 +9,13 @@ from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
 from takeback.model.coverage import Overrides
-from takeback.tui.bar_pieces import fitting
-from takeback.tui.bars import KeyBar
+from takeback.tui.bars import HelpScreen, KeyBar
 from takeback.tui.detail.files import FileList
-from takeback.tui.help import HelpScreen
-from takeback.tui.keys import TIMELINE
+from takeback.tui.dialog import SaidScreen
 from takeback.tui.picker import INTERRUPTED, PickerApp
+from takeback.tui.pieces import TIMELINE, fitting
 from takeback.tui.timeline.filters import FilterScreen
 from takeback.tui.timeline.search import SearchLine
-from takeback.tui.trouble import SaidScreen
 from tests.support.engine import KillAt, Killed, TestClock
 from tests.support.journey import write_files
 from tests.tui.stage import screen_text, until

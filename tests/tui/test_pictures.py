@@ -13,8 +13,8 @@ from takeback.tui.detail.pane import DiffPane
 from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.filters import FilterScreen
 from takeback.words.listing import Columns
-from takeback.words.paint import Paint
 from takeback.words.status import status_lines
+from takeback.words.text import Paint
 from tests.support.engine import TestClock
 from tests.tui.pictures import assert_picture, assert_printed
 from tests.tui.stage import until

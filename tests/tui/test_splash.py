@@ -14,7 +14,7 @@ import pytest
 
 _CODE = """
 import sys, termios
-from takeback.tui.splash import Splash
+from takeback.tui.run import Splash
 try:
     with Splash(lambda width, height: f"<{width}x{height}>\\x1b[0m"):
         assert not termios.tcgetattr(0)[3] & termios.ECHO
@@ -50,7 +50,7 @@ def test_the_settings_of_the_terminal_come_back(interrupted: bool) -> None:
 
 _WAIT = """
 import sys
-from takeback.tui.splash import Splash
+from takeback.tui.run import Splash
 with Splash(lambda width, height: f"<{width}x{height}>"):
     sys.stdin.read(1)
 """
@@ -77,7 +77,7 @@ def test_the_frame_is_drawn_again_for_another_size() -> None:
 
 _KEY = """
 import os
-from takeback.tui.splash import Splash
+from takeback.tui.run import Splash
 with Splash(lambda width, height: f"<{width}x{height}>"):
     typed = os.read(0, 1)
 os._exit(typed[0])

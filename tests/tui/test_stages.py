@@ -12,12 +12,9 @@ import pytest
 from textual.pilot import Pilot
 
 from takeback import durable
-from takeback.tui.after import AfterScreen
-from takeback.tui.choices import ActionsScreen
-from takeback.tui.conflict import ConflictScreen
+from takeback.tui.dialog import ActionsScreen, ConflictScreen, TroubleScreen
 from takeback.tui.picker import PickerApp
-from takeback.tui.plan import PlanScreen, RefusalScreen
-from takeback.tui.trouble import TroubleScreen
+from takeback.tui.plan import AfterScreen, PlanScreen, RefusalScreen
 from tests.tui import pictures, recording, talk, world
 from tests.tui.stage import said, screen_text, shows, until
 from tests.tui.test_trouble import FailingFrom

@@ -8,13 +8,11 @@ import pytest
 from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
-from takeback.tui.after import AfterScreen
 from takeback.tui.bars import KeyBar
-from takeback.tui.choices import ActionsScreen
 from takeback.tui.detail.pane import DiffPane
+from takeback.tui.dialog import ActionsScreen, TroubleScreen
 from takeback.tui.picker import PickerApp
-from takeback.tui.plan import PlanScreen
-from takeback.tui.trouble import TroubleScreen
+from takeback.tui.plan import AfterScreen, PlanScreen
 from takeback.words.changes import TICK_ELSEWHERE
 from tests.support.engine import NOON, TestClock
 from tests.support.trees import tree_state

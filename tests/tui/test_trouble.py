@@ -13,10 +13,8 @@ from textual.pilot import Pilot
 from takeback import durable
 from takeback.app.engine import Engine
 from takeback.model.path_text import to_text
-from takeback.tui.after import AfterScreen
-from takeback.tui.choices import ActionsScreen
-from takeback.tui.plan import PlanScreen
-from takeback.tui.trouble import SaidScreen, TroubleScreen
+from takeback.tui.dialog import ActionsScreen, SaidScreen, TroubleScreen
+from takeback.tui.plan import AfterScreen, PlanScreen
 from tests.support.engine import garble
 from tests.support.faults import Faults, run
 from tests.tui.stage import (

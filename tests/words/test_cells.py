@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.words.cells import cut, cut_left, filled, width
+from takeback.words.text import cut, cut_left, filled, width
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from takeback.model.checkpoint import Checkpoint, Resume
 from takeback.model.coverage import Overrides
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.operation import Goal, LeftAlone, Plan, Refusal
-from takeback.words import choices, refusals, render
+from takeback.words import choices, outcomes, plans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,33 +38,33 @@ def a_plan(*refused: Refusal, **fields: object) -> Plan:
 def test_every_refusal_that_can_be_waived_is_a_question_that_sets_one_field(code: Any) -> None:
     found = Refusal(code, "something is so", WAIVERS[code])
     plan = a_plan(found)
-    asked = refusals.refusal(found, plan)
+    asked = plans.refusal(found, plan)
     assert "--" not in asked.title + asked.consequence
-    assert refusals.can_be_answered(plan)
+    assert plans.can_be_answered(plan)
     for answer in asked.answers:
         assert getattr(Overrides(**{answer.field: True}), answer.field)
-        assert answer.field in refusals.ANSWERABLE
-        assert next(refusals.agreed_lines([answer.field])) == "You agreed:"
+        assert answer.field in plans.ANSWERABLE
+        assert next(plans.agreed_lines([answer.field])) == "You agreed:"
     assert (asked.word is not None) == (code == "mass_delete")
 
 
 @pytest.mark.parametrize("code", ["inside_turn", "colliding_names", "disk_space", "one day"])
 def test_a_refusal_without_waivers_is_waived_by_nothing(code: Any) -> None:
     plan = a_plan(Refusal(code, "it cannot be"))
-    assert refusals.refusal(plan.refused[0], plan).answers == ()
-    assert not refusals.can_be_answered(plan)
-    assert list(refusals.refused_lines(plan)) == [
+    assert plans.refusal(plan.refused[0], plan).answers == ()
+    assert not plans.can_be_answered(plan)
+    assert list(plans.refused_lines(plan)) == [
         "refused: It cannot be.",
         "It cannot be done now.",
     ]
 
 
 def test_an_empty_plan_says_whether_that_is_as_it_should_be() -> None:
-    assert "already at" in render.nothing_to_do(a_plan())
+    assert "already at" in outcomes.nothing_to_do(a_plan())
     ignored = LeftAlone(b".env", "ignored", by_rule=True)
-    assert "already at" in render.nothing_to_do(a_plan(left_alone=(ignored,)))
+    assert "already at" in outcomes.nothing_to_do(a_plan(left_alone=(ignored,)))
     broken = LeftAlone(b"a", "cannot be restored")
-    assert "cannot go to" in render.nothing_to_do(a_plan(left_alone=(broken,)))
+    assert "cannot go to" in outcomes.nothing_to_do(a_plan(left_alone=(broken,)))
 
 
 def test_trouble_says_what_state_the_files_are_in() -> None:

@@ -10,7 +10,7 @@ from takeback.model.coverage import NotHeld
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.timeline import Turn
 from takeback.timeline.timeline import Shown, TimelineEntry
-from takeback.words import coverage as words
+from takeback.words import changes as words
 
 NOON = 1_794_744_000.0
 CHECKPOINT = Checkpoint(

@@ -12,7 +12,7 @@ from takeback.errors import (
     UsageError,
 )
 from takeback.model.operation import Refusal
-from takeback.words import errors
+from takeback.words import choices
 from takeback.words.choices import trouble_lines
 
 OTHERS = Refusal("others", "another session changed a", ("keep_others", "overwrite_others"))
@@ -25,22 +25,22 @@ def refused(*refusals: Refusal) -> Refused:
 
 
 def test_the_command_line_names_its_options() -> None:
-    told = errors.said(refused(TURN, OTHERS, TURN))
+    told = choices.said(refused(TURN, OTHERS, TURN))
     assert (
         told.message == "mine is working; and another session changed a; --keep-others leaves them"
     )
     assert told.hint == "to do it all the same: --during-turn --overwrite-others"
     assert told.flag == "--during-turn"
-    assert errors.said(refused(TURN, FULL)).hint == "nothing was changed"
-    assert errors.said(refused(TURN, FULL)).flag == ""
+    assert choices.said(refused(TURN, FULL)).hint == "nothing was changed"
+    assert choices.said(refused(TURN, FULL)).flag == ""
 
 
 def test_programs_read_what_to_do_as_data() -> None:
-    told = errors.document(errors.said(LedgerDamaged("it is torn")))
+    told = choices.document(choices.said(LedgerDamaged("it is torn")))
     assert told["hint"] == "make it anew: takeback doctor --rebuild"
     assert told["actions"] == [{"command": ["doctor", "--rebuild"]}]
     assert "flag" not in told
-    told = errors.document(errors.said(refused(TURN)))
+    told = choices.document(choices.said(refused(TURN)))
     assert (told["flag"], told["actions"]) == ("--during-turn", [{"option": ["--during-turn"]}])
 
 
@@ -48,18 +48,21 @@ def test_inside_an_agent_it_is_said_as_it_can_be_typed_there() -> None:
     forms = {"log": "", "undo": "undo"}
     alone = UsageError("no conversation", hint=("take back the files alone: ", FILES_ALONE))
     assert (
-        errors.inside(alone, "/takeback 3", forms) == "take back the files alone: /takeback 3 files"
+        choices.inside(alone, "/takeback 3", forms)
+        == "take back the files alone: /takeback 3 files"
     )
     expired = Expired("they are gone", hint=("go on without: ", CONVERSATION_ALONE))
-    assert errors.inside(expired, "/takeback 3", forms) == "go on without: /takeback 3 conversation"
-    assert errors.in_picker(expired) == "go on without: The conversation only"
+    assert (
+        choices.inside(expired, "/takeback 3", forms) == "go on without: /takeback 3 conversation"
+    )
+    assert choices.in_picker(expired) == "go on without: The conversation only"
     again = UsageError("it changed", hint=("run it again: ", Command("undo")))
-    assert errors.inside(again, "/takeback undo yes", forms) == "run it again: /takeback undo"
+    assert choices.inside(again, "/takeback undo yes", forms) == "run it again: /takeback undo"
     missing = UsageError("no such turn", hint=("the turns: ", Command("log")))
-    assert errors.inside(missing, "/takeback 9", forms) == "the turns: /takeback"
-    said = errors.inside(refused(TURN, OTHERS), "/takeback 3 yes", forms)
+    assert choices.inside(missing, "/takeback 9", forms) == "the turns: /takeback"
+    said = choices.inside(refused(TURN, OTHERS), "/takeback 3 yes", forms)
     assert said == "To do it all the same: /takeback 3 yes --during-turn --overwrite-others"
-    damaged = errors.inside(LedgerDamaged("it is torn"), "/takeback", forms)
+    damaged = choices.inside(LedgerDamaged("it is torn"), "/takeback", forms)
     assert damaged == "make it anew: takeback doctor --rebuild"
 
 

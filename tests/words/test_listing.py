@@ -12,9 +12,8 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.timeline import ENDED, OUTSIDE, PROMPTED, OwnedChange, Session, Turn
 from takeback.timeline.timeline import Listing, TimelineEntry
-from takeback.words.cells import width
 from takeback.words.listing import Columns, entry_words, older
-from takeback.words.paint import Paint
+from takeback.words.text import Paint, width
 from tests.support.engine import NOON
 
 PLAIN = Paint(on=False)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from takeback.words.paint import Paint
-from takeback.words.patch import patch_lines
+from takeback.words.text import Paint, patch_lines
 
 PATCH = (
     b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\r\n-old\x1b[8m\n+new\ttab\n"

@@ -129,8 +129,8 @@ class Call:
     def tell_whose(self) -> None:
         """Says which session was taken, once, if none was named and there are others."""
         if self.whose is not None and not self._told_whose:
+            from takeback.words.outcomes import COMMAND_LINE
             from takeback.words.sessions import whose
-            from takeback.words.waivers import COMMAND_LINE
 
             self.output.note(whose(self.whose, COMMAND_LINE.session))
             self._told_whose = True

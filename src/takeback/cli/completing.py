@@ -23,7 +23,7 @@ from click.shell_completion import (
 from takeback.cli.options import AFTER_DASHES
 from takeback.model.address import label_words
 from takeback.model.naming import NEWEST
-from takeback.words.render import short
+from takeback.words.outcomes import short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.app.disputes import Disputes
 from takeback.cli.numbers import ask_number
-from takeback.words import conflicts as words
+from takeback.words import outcomes as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from takeback.app.disputes import Dispute
     from takeback.model.merge import Conflict, ConflictChoice, ConflictChoices
     from takeback.model.operation import Plan
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 
 class Conflicts:

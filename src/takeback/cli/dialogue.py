@@ -13,9 +13,9 @@ from takeback.errors import PartlyDone, Refused
 from takeback.model.coverage import Overrides
 from takeback.model.merge import CHOICES
 from takeback.model.operation import SUMMARISE
-from takeback.words import choices, documents, plans, refusals, render, waivers
+from takeback.words import choices, documents, outcomes, plans
+from takeback.words.outcomes import COMMAND_LINE
 from takeback.words.text import NOTHING_CHANGED
-from takeback.words.waivers import COMMAND_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.cli.call import Call
     from takeback.model.operation import Outcome, Plan
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 DECLINED = 1
 
@@ -72,7 +72,7 @@ def conflicts_option(function: Callable[..., int]) -> Callable[..., int]:
 def overrides(**waived: bool) -> Overrides:
     """Returns which preconditions are waived."""
     flags = [f"--{name.replace('_', '-')}" for name, is_on in waived.items() if is_on]
-    found = waivers.overrides(flag for flag in flags if flag in waivers.FLAGS)
+    found = outcomes.overrides(flag for flag in flags if flag in outcomes.FLAGS)
     if "--force" not in flags:
         return found
     return Overrides.all().replace(
@@ -145,9 +145,9 @@ class Dialogue:
         plan = self._plan()
         self._output.document("plan", documents.plan(plan))
         if plan.does_nothing:
-            self._output.line(render.nothing_to_do(plan))
+            self._output.line(outcomes.nothing_to_do(plan))
         else:
-            question = render.question(self._proposal.kind, plan, self._proposal.of).rstrip("?")
+            question = outcomes.question(self._proposal.kind, plan, self._proposal.of).rstrip("?")
             self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")
         paint = self._output.paint
         self._output.lines(self._lines(plan, paint))
@@ -173,7 +173,7 @@ class Dialogue:
                     if not self._waived(plan):
                         return self.declined()
                     continue
-                if not agrees(render.question(self._proposal.kind, plan, self._proposal.of)):
+                if not agrees(outcomes.question(self._proposal.kind, plan, self._proposal.of)):
                     return self.declined()
             done = self._proposal.go(self._tb, self._allowed, shown=plan)
             if done is not None:
@@ -199,11 +199,11 @@ class Dialogue:
 
     def _waived(self, plan: Plan) -> bool:
         """Asks about each refusal separately; raises Refused if one cannot be waived."""
-        if not refusals.can_be_answered(plan):
+        if not plans.can_be_answered(plan):
             from takeback.rewind.rewind import refused
 
             raise refused(plan)
-        self._output.aside([refusals.questions_first(plan)])
+        self._output.aside([plans.questions_first(plan)])
         asking = Refusals(_line, lambda text: self._output.aside([text]), ways="or q")
         given = asking.answers(plan)
         if given is not None:
@@ -228,11 +228,11 @@ class Dialogue:
 
     def _arrive(self, outcome: Outcome) -> int:
         self._output.document(self._proposal.kind, documents.outcome(outcome))
-        lines = render.outcome_lines(
+        lines = outcomes.outcome_lines(
             outcome, self._proposal.of, command=self._command, ways=COMMAND_LINE
         )
         if self._call.quiet:
-            lines = render.left_alone_lines(outcome.left_alone, "Left alone", COMMAND_LINE)
+            lines = outcomes.left_alone_lines(outcome.left_alone, "Left alone", COMMAND_LINE)
         self._output.lines(lines)
         return 0 if outcome.whole else PartlyDone.exit_status
 

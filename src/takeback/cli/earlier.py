@@ -46,7 +46,7 @@ def no_checkpoints(error: NotAWorkspace, path: str = ".") -> NotAWorkspace:
     if not error.new:
         return error
     from takeback.app.engine import Engine
-    from takeback.words.connections import first_steps
+    from takeback.words.status import first_steps
 
     found = Engine.earlier(path)
     if any(one.newest is not None for one in found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.cli.dialogue import require_yes
 from takeback.cli.terminal import ask
-from takeback.words.connections import edit_lines, summary_lines
+from takeback.words.status import edit_lines, summary_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

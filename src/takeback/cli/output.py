@@ -9,15 +9,14 @@ from takeback.cli.terminal import make_way, wants_color
 from takeback.errors import WriteFailed
 from takeback.model import json_text
 from takeback.visible import shown
-from takeback.words.paint import Paint
-from takeback.words.text import shown_lines
+from takeback.words.text import Paint, shown_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, TextIO
 
-    from takeback.words.errors import Said
+    from takeback.words.choices import Said
 
 VERSION = 1
 """The version of the JSON documents; within one version fields are only added."""
@@ -77,7 +76,7 @@ class Output:
     def error(self, told: Said) -> None:
         """Says on stderr what went wrong and what to do about it."""
         if self.json:
-            from takeback.words.errors import document
+            from takeback.words.choices import document
 
             _write(sys.stderr, _line("error", document(told)))
             return

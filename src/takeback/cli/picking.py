@@ -7,7 +7,7 @@ from takeback.cli.numbers import not_listed
 from takeback.cli.terminal import ask
 from takeback.errors import UsageError
 from takeback.model.operation import REWIND
-from takeback.words import picking as words
+from takeback.words import plans as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Change, Entry
     from takeback.model.merge import OtherLines, Pick, ShownHunk, TextChange
     from takeback.model.operation import OperationKind, Plan
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
     Say = Callable[[Iterable[str]], None]
 

@@ -20,12 +20,11 @@ from takeback.errors import PartlyDone, UsageError
 from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.operation import REWIND
 from takeback.visible import shown
-from takeback.words import actions as action_words
+from takeback.words import choices as action_words
 from takeback.words import choices as words
-from takeback.words import refusals, render
+from takeback.words import outcomes, plans
 from takeback.words.listing import Columns
-from takeback.words.paint import Paint
-from takeback.words.text import NOTHING_CHANGED
+from takeback.words.text import NOTHING_CHANGED, Paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class _Picking:
         while True:
             plan = proposal.plan(self._tb, overrides)
             self._show(proposal, plan)
-            if plan.does_nothing or not refusals.can_be_answered(plan):
+            if plan.does_nothing or not plans.can_be_answered(plan):
                 return None
             if plan.conflicts:
                 chosen = self._conflicts.answers(plan, proposal.choices)
@@ -252,10 +251,10 @@ class _Picking:
 
     def _show(self, proposal: Proposal, plan: Plan) -> None:
         if plan.does_nothing:
-            self._say(render.nothing_to_do(plan))
+            self._say(outcomes.nothing_to_do(plan))
         for line in words.plan_lines(proposal, plan, _PLAIN):
             self._say(line)
-        for line in refusals.refused_lines(plan):
+        for line in plans.refused_lines(plan):
             self._say(line)
 
     def _arrive(self, proposal: Proposal, outcome: Outcome) -> int:

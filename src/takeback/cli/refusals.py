@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.cli.numbers import ask_number
-from takeback.words import refusals
+from takeback.words import plans
 from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.model.operation import Plan
-    from takeback.words.refusals import Question
+    from takeback.words.plans import Question
 
 
 class Refusals:
@@ -27,8 +27,8 @@ class Refusals:
     def answers(self, plan: Plan) -> dict[str, bool] | None:
         """Returns the chosen fields of ``Overrides``; None if the person steps back."""
         given: dict[str, bool] = {}
-        for found in refusals.objections(plan):
-            field = self._answer(refusals.refusal(found, plan))
+        for found in plans.objections(plan):
+            field = self._answer(plans.refusal(found, plan))
             if field is None:
                 return None
             given[field] = True
@@ -50,9 +50,9 @@ class Refusals:
 
     def _word(self, word: str, field: str) -> str | None:
         while True:
-            typed = self._ask(f"{refusals.type_it(word)} ")
+            typed = self._ask(f"{plans.type_it(word)} ")
             if typed is None:
                 return None
             if typed == word:
                 return field
-            self._say(refusals.not_it(typed))
+            self._say(plans.not_it(typed))

@@ -67,7 +67,7 @@ class Interrupted(TakebackError):
 
 
 def _say(call: Call, error: TakebackError) -> int:
-    from takeback.words.errors import said
+    from takeback.words.choices import said
 
     told = said(error)
     try:

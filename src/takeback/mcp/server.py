@@ -9,7 +9,7 @@ from takeback.app.polled_reporter import PolledReporter
 from takeback.errors import TakebackError
 from takeback.mcp.tools import TOOLS, Tool
 from takeback.model import json_text, schemas
-from takeback.words import errors
+from takeback.words import choices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class McpServer:
         except schemas.Unfit as error:
             return _said(str(error), failed=True)
         except TakebackError as error:
-            told = errors.said(error)
+            told = choices.said(error)
             return _said("\n".join(part for part in (told.message, told.hint) if part), failed=True)
         except Exception as error:  # a bug of ours must not end the agent's server
             return _said(bug(error).message, failed=True)

@@ -12,8 +12,8 @@ from takeback.model import json_text
 from takeback.model.naming import is_whole_turn
 from takeback.model.schemas import NAME, PATH, fields, strings
 from takeback.model.value import Value
-from takeback.words import documents, status_documents
-from takeback.words.search import command
+from takeback.words import documents, status
+from takeback.words.sessions import command
 from takeback.words.text import count, shown_lines
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ class Tool(Value):
 
 
 def _status(tb: Engine, given: Document) -> str:
-    found = status_documents.whole(tb.status(look=True), tb.agents(), tb.earlier_stores)
+    found = status.whole(tb.status(look=True), tb.agents(), tb.earlier_stores)
     return _bounded(json_text.dumps(found))
 
 

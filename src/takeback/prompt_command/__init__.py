@@ -13,7 +13,7 @@ from __future__ import annotations
 from takeback.errors import TakebackError
 from takeback.prompt_command import typed, vocabulary
 from takeback.prompt_command.answering import Answered, shown_lines
-from takeback.words import errors
+from takeback.words import choices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,5 +37,5 @@ def answer(
         return vocabulary.answer(tb, session, typed.read(command, words, follows=follows))
     except TakebackError as error:
         line = typed.line(command, words)
-        told = errors.inside(error, line, vocabulary.COMMANDS)
-        return shown_lines(f"takeback: {errors.said(error).message}", told)
+        told = choices.inside(error, line, vocabulary.COMMANDS)
+        return shown_lines(f"takeback: {choices.said(error).message}", told)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from takeback.model.value import Value
 from takeback.prompt_command.typed import WAYS, YES
 from takeback.visible import shown
-from takeback.words import conflicts, plans, refusals, render, waivers
-from takeback.words.paint import Paint
-from takeback.words.waivers import Ways
+from takeback.words import outcomes, plans
+from takeback.words.outcomes import Ways
+from takeback.words.text import Paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def proposed(tb: Engine, proposal: Proposal, typed: Typed) -> Answered:
     if typed.agreed:
         done = proposal.carry_out(tb, typed.overrides)
         told = _followed(done) if typed.follows else done
-        lines = render.outcome_lines(told, proposal.of, command=typed.command, agreed=YES)
+        lines = outcomes.outcome_lines(told, proposal.of, command=typed.command, agreed=YES)
         return shown_lines(*lines).replace(outcome=done)
     plan = proposal.plan(tb, typed.overrides)
-    title = render.question(proposal.kind, plan, proposal.of).rstrip("?")
+    title = outcomes.question(proposal.kind, plan, proposal.of).rstrip("?")
     ways = {what: f"{typed.line} {WAYS[what]}" for what in proposal.ways_to_keep(plan)}
     lines = plans.plan_lines(plan, _PLAIN, whole=typed.whole, ways=Ways(ways))
     return shown_lines(*_planned(plan, [f"{title}:", *lines], typed))
@@ -56,14 +56,14 @@ def _followed(done: Outcome) -> Outcome:
 
 def _planned(plan: Plan, lines: list[str], typed: Typed) -> list[str]:
     if plan.conflicts:
-        others = waivers.flags(refusals.objections(plan))
-        choices = conflicts.all_alike(plan.conflicts, typed.with_flags(others))
-        return [*lines, *conflicts.disputed_lines(plan, _PLAIN), _CHOOSE, *choices]
+        others = outcomes.flags(plans.objections(plan))
+        choices = outcomes.all_alike(plan.conflicts, typed.with_flags(others))
+        return [*lines, *outcomes.disputed_lines(plan, _PLAIN), _CHOOSE, *choices]
     if plan.refused:
-        flags = waivers.flags(plan.refused)
+        flags = outcomes.flags(plan.refused)
         all_the_same = f"To do it all the same: {typed.with_flags(flags)}"
         return [*lines, *([all_the_same] if flags else [])]
     if plan.does_nothing:
-        left = render.left_alone_lines(plan.left_alone, "Left alone")
-        return [render.nothing_to_do(plan), *left]
+        left = outcomes.left_alone_lines(plan.left_alone, "Left alone")
+        return [outcomes.nothing_to_do(plan), *left]
     return [*lines, f"To do it: {typed.line} {YES}"]

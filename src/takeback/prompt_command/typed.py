@@ -7,8 +7,8 @@ from takeback.model.merge import choice_named
 from takeback.model.operation import SCOPES
 from takeback.model.value import Value
 from takeback.rewind.request import ALL_OTHERS, EDITS, NOTHING
-from takeback.words import waivers
-from takeback.words.conflicts import OPTION
+from takeback.words import outcomes
+from takeback.words.outcomes import OPTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read(command: str, words: Sequence[str], *, follows: bool) -> Typed:
         agreed=YES in words,
         follows=follows,
         whole=_ALL in words,
-        overrides=waivers.overrides(word for word in words if word in waivers.FLAGS),
+        overrides=outcomes.overrides(word for word in words if word in outcomes.FLAGS),
         scope=next((_SCOPES[word] for word in words if word in _SCOPES), None),
         keep=_kept(words),
         conflicts=next((choice_named(one) for one in map(_chosen, words) if one is not None), None),
@@ -74,7 +74,7 @@ def read(command: str, words: Sequence[str], *, follows: bool) -> Typed:
 
 def _is_said(word: str) -> bool:
     """Tells whether a word says how something is done, and not what."""
-    known = (YES, _ALL, *_SCOPES, *_KEEP, *waivers.FLAGS)
+    known = (YES, _ALL, *_SCOPES, *_KEEP, *outcomes.FLAGS)
     return word in known or _chosen(word) is not None
 
 

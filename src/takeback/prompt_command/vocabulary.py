@@ -13,10 +13,9 @@ from takeback.model.value import Value
 from takeback.prompt_command.answering import Answered, proposed, shown_lines
 from takeback.rewind.request import NOTHING, keeping_of
 from takeback.words.listing import Columns
-from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines
 from takeback.words.status import status_lines
-from takeback.words.text import quoted
+from takeback.words.text import Paint, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,25 +1,148 @@
-"""The guard: stands in front of everything, and lets only our own page and programs in.
-
-A page of another site, a server of the model's on another port, a name that was made to lead here
-(rebinding): none of them has all three of the right Host, the right Origin and the secret.
-"""
+"""The guard: who gets in, by a secret, by a page that leads to it, and only while it is there."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+from collections import deque
+from html import escape
+from threading import Timer
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
-from takeback.serve.errors import Rejected, response
+from takeback.app.opener import open_file
+from takeback.serve.protocol import Asked, Rejected, ServerSettings, response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from takeback.serve.server import Server
+    from takeback.app.private_files import PrivateFiles
+    from takeback.serve.run import Server
+
+    Document = dict[str, Any]
+
+# -- the secret of one run: who knows it may ask; and the codes with which a page gets it
+
+
+_CHALLENGE = b"takeback challenge "
+
+
+class Secrets:
+    """Makes the secret, checks what clients bring, and counts wrong tries."""
+
+    def __init__(self, settings: ServerSettings, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._codes: dict[str, float] = {}
+        self._wrong: deque[float] = deque(maxlen=settings.wrong_tries + 1)
+        self.secret = secrets.token_urlsafe(32)
+        self.entered: Callable[[], None] = _nothing
+        """Called when a code was used."""
+
+    def is_right(self, given: bytes) -> bool:
+        """Tells whether a client knows the secret; how long it takes says nothing about it."""
+        return self._judged(hmac.compare_digest(given, self.secret.encode()))
+
+    def proof(self, nonce: str) -> str:
+        """Returns what only somebody who knows the secret can answer to a nonce."""
+        message = _CHALLENGE + nonce.encode()
+        return hmac.new(self.secret.encode(), message, hashlib.sha256).hexdigest()
+
+    def new_code(self, seconds: float) -> str:
+        """Returns a code that gives the secret, once, for a short time."""
+        code, now = secrets.token_urlsafe(32), self._clock()
+        self._codes = {known: ends for known, ends in self._codes.items() if now <= ends}
+        self._codes[code] = now + seconds
+        return code
+
+    def redeem(self, code: str) -> str | None:
+        """Returns the secret for a code and forgets the code; None if it is not valid any more."""
+        ends = None
+        for known in list(self._codes):
+            if hmac.compare_digest(known.encode(), code.encode()):
+                ends = self._codes.pop(known)
+        valid = ends is not None and self._clock() <= ends
+        if not self._judged(valid):
+            return None
+        self.entered()
+        return self.secret
+
+    @property
+    def is_tried(self) -> bool:
+        """Returns True while there were too many wrong tries within a minute."""
+        full = len(self._wrong) > self._settings.wrong_tries
+        return full and self._clock() - self._wrong[0] < 60
+
+    def _judged(self, right: bool) -> bool:
+        if not right and not self.is_tried:
+            self._wrong.append(self._clock())
+        return right
+
+
+def _nothing() -> None:
+    """Waits for nobody to enter."""
+
+
+# -- presence: which directories of workspaces are there, though some may never answer
+#
+# A directory may lie on a network file system that hangs. Only the thread that asks about it then
+# hangs with it, and nobody asks a second time before it answers.
+
+
+_PATIENCE = 1.0
+
+
+class Presence:
+    """Tells which of many directories are there; one that does not answer is not."""
+
+    def __init__(self, look: Callable[[bytes], bool] = os.path.isdir) -> None:
+        self._look = look
+        self._asked: dict[bytes, asyncio.Future[bool]] = {}
+
+    async def of(self, roots: Iterable[bytes]) -> dict[bytes, bool]:
+        """Returns which are there; waits for those that hang only when they are first asked."""
+        answers: dict[bytes, asyncio.Future[bool]] = {}
+        silent = set(self._asked)
+        for root in roots:
+            answers[root] = self._asked[root] if root in self._asked else self._ask(root)
+        waiting = [answer for root, answer in answers.items() if root not in silent]
+        if waiting:
+            await asyncio.wait(waiting, timeout=_PATIENCE)
+        return {root: answer.done() and answer.result() for root, answer in answers.items()}
+
+    def _ask(self, root: bytes) -> asyncio.Future[bool]:
+        loop = asyncio.get_running_loop()
+        answer = self._asked[root] = loop.create_future()
+
+        def tell(there: bool) -> None:
+            del self._asked[root]
+            answer.set_result(there)
+
+        def look() -> None:
+            there = self._look(root)
+            try:
+                loop.call_soon_threadsafe(tell, there)
+            except RuntimeError:  # the server has ended meanwhile
+                pass
+
+        threading.Thread(target=look, daemon=True, name="takeback-presence").start()
+        return answer
+
+
+# -- the guard
+#
+# A page of another site, a server of the model's on another port, a name that was made to lead here
+# (rebinding): none of them has all three of the right Host, the right Origin and the secret.
+
 
 API = "/api/"
 V1 = "/api/v1"
@@ -188,3 +311,69 @@ class _Answering:
             route = self._scope.get(ROUTE, "-")
             self._log(f"{self._scope['method']} {route} {message['status']}")
         await self._send(message)
+
+
+# -- how a page comes in: with a code that is good once, and how it makes sure whom it speaks to
+
+
+async def enter(asked: Asked) -> Document:
+    """Gives the secret for a code."""
+    server = asked.server
+    secret = server.secrets.redeem(asked.body["code"])
+    if secret is None:
+        raise wrong_secret(server)
+    return {"secret": secret}
+
+
+async def challenge(asked: Asked) -> Document:
+    """Proves that this is still the server that gave out the secret."""
+    return {"proof": asked.server.secrets.proof(asked.body["nonce"])}
+
+
+# -- the entrance: an address with a code leads a browser in, mostly from a file of the user's
+#
+# No secret is on a command line, in a history, in a log or in a Referer: the code stands behind the
+# ``#`` of the address, which browsers keep to themselves, and is good once, and not for long.
+
+
+_NAME = "open.html"
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<title>takeback</title>
+<meta http-equiv="refresh" content="0; url={url}">
+<p><a href="{url}">takeback</a></p>
+</html>
+"""
+
+
+def address(server: Server, seconds: float, workspace: str | None) -> str:
+    """Returns the address of the page with a new code; it begins with a workspace, if one is named.
+
+    Both are words of letters, digits, ``-`` and ``_``.
+    """
+    place = "" if workspace is None else f"&w={workspace}"
+    return f"{server.origin}/#code={server.secrets.new_code(seconds)}{place}"
+
+
+class Entrance:
+    """The file, from when it is made until a code was used, or until its own is too old."""
+
+    def __init__(self, server: Server, files: PrivateFiles, url: str) -> None:
+        self._files = files
+        self.path = files.write(_NAME, _PAGE.format(url=escape(url)).encode())
+        server.secrets.entered = self.close
+        self._timer = Timer(server.settings.code_seconds, self.close)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def open(self, environ: Mapping[str, str]) -> bool:
+        """Opens it in the browser; False if the system has nothing to open it with."""
+        return open_file(self.path, environ)
+
+    def close(self) -> None:
+        """Removes it."""
+        self._timer.cancel()
+        self._files.remove(_NAME)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.schemas import Schema
-    from takeback.serve.endpoint import Endpoint, Parameter
+    from takeback.serve.protocol import Endpoint, Parameter
 
     Document = dict[str, Any]
 

@@ -1,38 +1,138 @@
-"""Runs the server until it is ended: binds, says where it is, answers, removes its files."""
+"""Runs the server, from its first socket to its end."""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
+import threading
 import time
 
 import uvicorn
 
+from takeback.app.agreements import Agreements
 from takeback.app.private_files import PrivateFiles
+from takeback.errors import Command, TakebackError, TimedOut
+from takeback.model.path_text import to_text
 from takeback.model.value import Value
-from takeback.serve.application import application
-from takeback.serve.ending import Ending
-from takeback.serve.entrance import Entrance, address
-from takeback.serve.protocol import PatientProtocol
-from takeback.serve.server import new_server
-from takeback.serve.settings import ServerSettings
-
-_SWITCH = 0.001
-"""Seconds that a thread computes before another may: who asks the ledger lets others go first at
-each row, and would wait for Python's usual five thousandths each time."""
+from takeback.serve.feed import Feed, OpenWorkspaces
+from takeback.serve.guard import Entrance, Presence, Secrets, address
+from takeback.serve.protocol import PatientProtocol, ServerSettings
+from takeback.serve.routes import application
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FrameType
 
-    from takeback.errors import TakebackError
-    from takeback.serve.server import Server
-
     Log = Callable[[str], None]
+
+# -- ending: a server that is told to end does so, also if a workspace never answers
+#
+# What is being done is finished first, as long as it moves. What hangs is left as by a kill: the
+# journal of the operation is there, and the next command recovers it.
+
+
+_PAUSE = 0.1
+_NAMED = 3
+
+
+class Ending:
+    """Waits for the work of a server in a thread of its own, and gives it up in the end.
+
+    ``give_up`` gets what to say of workspaces that were at work, if any was. After it the process
+    ends, without waiting for any thread.
+    """
+
+    def __init__(self, server: Server, give_up: Callable[[TakebackError | None], None]) -> None:
+        self._server = server
+        self._give_up = give_up
+        self._asked = 0
+        self._begun = threading.Lock()
+
+    def begin(self) -> None:
+        """Is called for each signal: the first begins, the second waits no longer."""
+        self._asked += 1
+        if self._begun.acquire(blocking=False):
+            threading.Thread(target=self._wait, daemon=True, name="takeback-ending").start()
+
+    def _wait(self) -> None:
+        settings, workspaces = self._server.settings, self._server.workspaces
+        seen, moved = workspaces.steps(), time.monotonic()
+        last = moved + settings.ending_seconds
+        while self._asked < 2 and time.monotonic() < min(last, moved + settings.silent_seconds):
+            time.sleep(_PAUSE)
+            now = workspaces.steps()
+            if now != seen:
+                seen, moved = now, time.monotonic()
+        roots = workspaces.at_work()
+        error = _left(roots) if roots else None
+        try:
+            self._give_up(error)
+        finally:  # nobody may hear it any more
+            os._exit(0 if error is None else error.exit_status)
+
+
+def _left(roots: list[bytes]) -> TakebackError:
+    """Returns the error that names the workspaces that were not waited for."""
+    first = ", ".join(to_text(root) for root in roots[:_NAMED])
+    more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
+    return TimedOut(
+        f"ended without waiting any longer for {first}{more}",
+        hint=("what was interrupted there is recovered by the next command: ", Command("status")),
+    )
+
+
+# -- server: what all requests of one run share
+
+
+class Server(Value):
+    """The parts of one running server. ``authority`` is its name as clients have to say it.
+
+    A nonce belongs to one plan of one workspace, is good once, and not for long.
+    """
+
+    settings: ServerSettings
+    secrets: Secrets
+    workspaces: OpenWorkspaces
+    nonces: Agreements
+    feed: Feed
+    presence: Presence
+    authority: str
+    origin: str | None
+    """None where no page can be: on a Unix socket."""
+
+
+def new_server(
+    settings: ServerSettings, authority: str, origin: str | None, clock: Callable[[], float]
+) -> Server:
+    """Returns a server with a secret of its own, and nothing open yet."""
+    return Server(
+        settings,
+        Secrets(settings, clock),
+        OpenWorkspaces(settings),
+        Agreements(settings.nonces, _nonce, seconds=settings.nonce_seconds, clock=clock),
+        Feed(settings),
+        Presence(),
+        authority,
+        origin,
+    )
+
+
+def _nonce() -> str:
+    return secrets.token_urlsafe(24)
+
+
+# -- runs the server until it is ended: binds, says where it is, answers, removes its files
+
+
+_SWITCH = 0.001
+"""Seconds that a thread computes before another may: who asks the ledger lets others go first at
+each row, and would wait for Python's usual five thousandths each time."""
+
 
 LOOPBACK, LOCALHOST = "127.0.0.1", "localhost"
 """The Host of requests: with a port, and on a Unix socket."""

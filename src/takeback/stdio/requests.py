@@ -11,7 +11,7 @@ from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices, choice_named
 from takeback.model.operation import scope_named
 from takeback.model.path_text import to_bytes
 from takeback.rewind.request import NOTHING, Keeping, kept_named
-from takeback.words import waivers
+from takeback.words import outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,5 +104,5 @@ def overrides(request: Document) -> Overrides:
     Raises UsageError for what is neither.
     """
     return (
-        waivers.overrides(texts(request, "overrides")) if "overrides" in request else NO_OVERRIDES
+        outcomes.overrides(texts(request, "overrides")) if "overrides" in request else NO_OVERRIDES
     )

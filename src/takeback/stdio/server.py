@@ -19,7 +19,7 @@ from takeback.model.operation import REDO, UNDO
 from takeback.remembered import Remembered
 from takeback.stdio import proposed, requests
 from takeback.store.namespace import session_id
-from takeback.words import answers, documents, errors, status_documents
+from takeback.words import choices, documents, status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class StdioServer:
 
     def _failed(self, request: Document, error: TakebackError) -> Document:
         """Returns an error as an answer."""
-        said = errors.document(errors.said(error))
+        said = choices.document(choices.said(error))
         return {"id": request.get("id"), "ok": False, "error": {"flag": "", **said}}
 
     def _told(self) -> Teller:
@@ -174,17 +174,17 @@ class StdioServer:
 
     def _status(self, request: Document) -> Document:
         with self._at(request) as tb:
-            return status_documents.status(tb.status(look=True))
+            return status.status(tb.status(look=True))
 
     def _counts(self, request: Document) -> Document:
         """Says in one line how much is kept; nothing if nothing is to be kept."""
         if not Engine.wants(str(request.get("cwd") or self._directory)):
-            return answers.counts(None)
+            return choices.counts(None)
         try:
             with self._at(request, create=False) as tb:
-                return answers.counts(tb.status() if tb.hears_agents else None)
+                return choices.counts(tb.status() if tb.hears_agents else None)
         except NotAWorkspace:
-            return answers.counts(None)
+            return choices.counts(None)
 
     def _log(self, request: Document) -> Document:
         limit = request.get("limit")
@@ -204,7 +204,7 @@ class StdioServer:
                 found = tb.turns_behind(session or "", limit=most).entries
             except NoSuchCheckpoint:  # it has no turn yet
                 found = ()
-        return {"turns": [answers.place(one) for one in found if one.turn is not None]}
+        return {"turns": [choices.place(one) for one in found if one.turn is not None]}
 
     def _place(self, request: Document) -> Document:
         """Finds the checkpoint at an entry of the agent's own tree, or the nearest before it.
@@ -221,8 +221,8 @@ class StdioServer:
             else:
                 exact, nearest = _by_ids(tb, session, request)
             return {
-                "exact": None if exact is None else answers.place(tb.show(exact).entry),
-                "nearest": None if nearest is None else answers.place(tb.show(nearest).entry),
+                "exact": None if exact is None else choices.place(tb.show(exact).entry),
+                "nearest": None if nearest is None else choices.place(tb.show(nearest).entry),
             }
 
     def _on_path(
@@ -259,7 +259,7 @@ class StdioServer:
     def _planned(self, tb: Engine, proposal: Proposal, request: Document) -> Document:
         plan = proposal.plan(tb, requests.overrides(request))
         number = self._agreements.remember(Agreement(proposal, plan))
-        return {**answers.plan(proposal, plan), "plan": number}
+        return {**choices.plan(proposal, plan), "plan": number}
 
     def _rewind(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -282,7 +282,7 @@ class StdioServer:
         shown = self._agreements.plan(request.get("plan"), proposal)
         outcome = proposal.carry_out(tb, requests.overrides(request), shown=shown)
         command = requests.text(request, "command") or "takeback"
-        return answers.outcome(outcome, proposal.of, _transcript(tb, outcome), command)
+        return choices.outcome(outcome, proposal.of, _transcript(tb, outcome), command)
 
     def _label(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -331,7 +331,7 @@ class StdioServer:
 
 
 def _continued(tb: Engine, outcome: Outcome) -> Document:
-    return answers.continued(outcome, _transcript(tb, outcome))
+    return choices.continued(outcome, _transcript(tb, outcome))
 
 
 def _transcript(tb: Engine, outcome: Outcome) -> str | None:

@@ -21,17 +21,12 @@ from takeback.app.ticks import only_ticked
 from takeback.errors import UsageError
 from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.operation import FILES
-from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
-from takeback.tui.choices import ActionsScreen
-from takeback.tui.conflict import ConflictScreen
-from takeback.tui.operations import OperationsScreen
-from takeback.tui.plan import PlanScreen, RefusalScreen
-from takeback.tui.progress_screen import Progress
-from takeback.tui.recovery import Recovery
-from takeback.tui.text_prompt import TextPrompt
+from takeback.tui.dialog import ActionsScreen, ConflictScreen, Progress, Recovery, TextPrompt
+from takeback.tui.picker import OperationsScreen
+from takeback.tui.plan import RESUME, TAKE_BACK, AfterScreen, PlanScreen, RefusalScreen
 from takeback.words import choices as words
-from takeback.words import refusals
-from takeback.words.render import way_back
+from takeback.words import plans
+from takeback.words.outcomes import way_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +161,7 @@ class Flow:
         proposal, overrides, note = asked, NO_OVERRIDES, None
         while True:
             plan = await self._plan(proposal, overrides)
-            agreed = [name for name in refusals.ANSWERABLE if getattr(overrides, name)]
+            agreed = [name for name in plans.ANSWERABLE if getattr(overrides, name)]
             answer = await self._app.push_screen_wait(
                 PlanScreen(proposal, plan, agreed=agreed, note=note)
             )
@@ -207,9 +202,9 @@ class Flow:
     async def _answers(self, plan: Plan) -> dict[str, bool] | None:
         """Asks about each refusal separately; returns the chosen fields of ``Overrides``."""
         given: dict[str, bool] = {}
-        objections = refusals.objections(plan)
+        objections = plans.objections(plan)
         for number, refusal in enumerate(objections, 1):
-            question = refusals.refusal(refusal, plan)
+            question = plans.refusal(refusal, plan)
             answer = await self._app.push_screen_wait(
                 RefusalScreen(question, number, len(objections))
             )

@@ -10,9 +10,9 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from takeback.app.ticks import NOTHING_TICKED
-from takeback.tui import keys
+from takeback.tui import pieces
 from takeback.tui.bars import KeyBar, TitleBar
-from takeback.tui.layout import TIMELINE_PERCENT, WIDE
+from takeback.tui.pieces import TIMELINE_PERCENT, WIDE
 from takeback.tui.timeline.pane import TimelinePane
 from takeback.tui.timeline.search import SearchLine
 from takeback.visible import shown
@@ -95,7 +95,7 @@ class MainScreen(Screen[None]):
         self.detail: DetailView | None = None
         """Made when the first rows are on the screen."""
         self._title = TitleBar(where, "" if seen is None else seen.summary)
-        self._keys = KeyBar(keys.TIMELINE)
+        self._keys = KeyBar(pieces.TIMELINE)
         self._whole = asyncio.Event()
         """Set once nothing is left that was interrupted before."""
         self._is_recovering = False
@@ -178,11 +178,11 @@ class MainScreen(Screen[None]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         bar, detail = self._keys, self.detail
         if isinstance(event.widget, SearchLine):
-            bar.show(keys.SEARCH)
+            bar.show(pieces.SEARCH)
         elif detail is not None and detail in event.widget.ancestors_with_self:
-            bar.show(keys.DIFF if event.widget.id == "diff" else keys.DETAIL)
+            bar.show(pieces.DIFF if event.widget.id == "diff" else pieces.DETAIL)
         else:
-            bar.show(keys.TIMELINE)
+            bar.show(pieces.TIMELINE)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leaves letters to an input that has the focus."""
@@ -212,7 +212,7 @@ class MainScreen(Screen[None]):
         self.app.exit()
 
     def action_help(self) -> None:
-        from takeback.tui.help import HelpScreen
+        from takeback.tui.bars import HelpScreen
 
         self.app.push_screen(HelpScreen())
 
@@ -243,7 +243,7 @@ class MainScreen(Screen[None]):
         """
         try:
             if await self._workspace.ask(lambda tb: tb.interrupted):
-                from takeback.tui.recovery import Recovery
+                from takeback.tui.dialog import Recovery
 
                 self._is_recovering = True
                 recovery = Recovery(self.picker, self._workspace)

@@ -1,4 +1,4 @@
-"""The picker as an app: its theme, its main screen, and what is left to say when it has closed."""
+"""The picker: chooses an entry, and calls the operations of the command line."""
 
 from __future__ import annotations
 
@@ -10,28 +10,83 @@ import threading
 import time
 from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState
 
 from takeback.app.border import keep_bugs_of_threads
+from takeback.tui.dialog import ActionList, Dialog, ProgressScreen, Title
 from takeback.tui.main import MainScreen
-from takeback.tui.palette import fitting_theme
-from takeback.tui.progress_screen import ProgressScreen
-from takeback.words import choices as words
+from takeback.tui.pieces import fitting_theme
+from takeback.words import choices, sessions
+from takeback.words.text import Paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from rich.console import RenderableType
     from textual.screen import Screen
+    from textual.widget import Widget
 
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.checkpoint import Resume
+    from takeback.timeline.operations import Logged
     from takeback.tui.timeline.page import Page
+
+
+# -- the operation log in the picker: what was done, and going before or after any of it
+
+
+_PLAIN = Paint(on=False)
+
+
+class OperationsScreen(Dialog[str | None]):
+    """Lists the operations, newest first; answers with ``OP.before`` or ``OP.after``."""
+
+    NAME = "Operations"
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("b", "go('before')", "before it"),
+        Binding("a", "go('after')", "after it"),
+    ]
+
+    def __init__(self, log: Sequence[Logged], now: float) -> None:
+        super().__init__()
+        self._log = log[::-1]
+        self._now = now
+
+    def head(self) -> Iterator[Widget]:
+        yield Title(sessions.WHERE_TO if self._log else sessions.NONE_YET)
+
+    def middle(self) -> Iterator[Widget]:
+        yield ActionList(*self._options(), id="operations")
+
+    def _options(self) -> Iterator[Option]:
+        for entry in self._log:
+            line = Text(sessions.operation_words(entry, _PLAIN, self._now))
+            yield Option(line, id=entry.operation.id)
+
+    def on_mount(self) -> None:
+        if self._log:
+            self.query_one(ActionList).highlighted = 0
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.action_go("before")
+
+    def action_go(self, side: str) -> None:
+        """Answers with the state before or after the chosen operation."""
+        at = self.query_one(ActionList).highlighted
+        if at is not None:
+            self.answer(f"{self._log[at].operation.id}.{side}")
+
+
+# -- the picker as an app: its theme, its main screen, and what is left to say when it has closed
+
 
 INTERRUPTED, TERMINATED = 130, 143
 _INTERRUPTS, _LEAVES = ("ctrl+c", "ctrl+q"), ("q", "escape")
@@ -149,7 +204,7 @@ class PickerApp(App[None]):
         """Returns what is left to say in the terminal: what was done, how to continue."""
         if not self._done:
             return []
-        several = [words.several_done(len(self._done))] if len(self._done) > 1 else []
+        several = [choices.several_done(len(self._done))] if len(self._done) > 1 else []
         return [*several, *self._done[-1]]
 
     def action_suspend_process(self) -> None:

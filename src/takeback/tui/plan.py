@@ -1,10 +1,10 @@
-"""The plan, always shown before the confirming key, and the questions before it.
-
-PlanScreen       what would happen to which file; the person agrees, or steps back
-RefusalScreen    one objection, answered by itself
-"""
+"""The plan of an operation on a screen, and what is shown after it."""
 
 from __future__ import annotations
+
+import os
+import shutil
+from time import monotonic
 
 from rich.text import Text
 from textual.binding import Binding
@@ -12,11 +12,13 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
 from takeback.rewind.request import ALL_OTHERS, EDITS
-from takeback.tui.body import PAINT, Body
+from takeback.tui.bars import PAINT, Body
 from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
+from takeback.visible import shown
 from takeback.words import choices as words
-from takeback.words import refusals
-from takeback.words.refusals import Answer
+from takeback.words import plans
+from takeback.words.outcomes import way_back
+from takeback.words.plans import Answer
 from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
@@ -27,10 +29,17 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from takeback.app.proposal import Proposal
+    from takeback.model.checkpoint import Resume
     from takeback.model.coverage import Waiver
-    from takeback.model.operation import Plan
+    from takeback.model.operation import Move, Outcome, Plan
     from takeback.rewind.request import Kept
-    from takeback.words.refusals import Question
+    from takeback.words.plans import Question
+
+
+# -- the plan, always shown before the confirming key, and the questions before it
+#
+# PlanScreen       what would happen to which file; the person agrees, or steps back
+# RefusalScreen    one objection, answered by itself
 
 
 AGREE = "agree"
@@ -71,7 +80,7 @@ class PlanScreen(Dialog[str | None]):
 
     @property
     def _can_go_on(self) -> bool:
-        return not self._plan.does_nothing and refusals.can_be_answered(self._plan)
+        return not self._plan.does_nothing and plans.can_be_answered(self._plan)
 
     @property
     def _ways(self) -> dict[str, Kept]:
@@ -99,14 +108,14 @@ class PlanScreen(Dialog[str | None]):
 
     def _lines(self) -> Iterator[str]:
         if self._plan.refused:
-            for line in refusals.refused_lines(self._plan):
+            for line in plans.refused_lines(self._plan):
                 yield PAINT.warning(line)
             yield ""
-        yield from refusals.agreed_lines(self._agreed)
+        yield from plans.agreed_lines(self._agreed)
         yield from words.plan_lines(self._proposal, self._plan, PAINT)
 
     def _deed(self) -> str:
-        if refusals.objections(self._plan):
+        if plans.objections(self._plan):
             return words.ANSWER_FIRST
         if self._plan.conflicts:
             return words.CHOOSE_FIRST
@@ -165,7 +174,7 @@ class RefusalScreen(Dialog[Answer | None]):
     def foot(self) -> Iterator[Widget]:
         asked = self._question
         if asked.word is not None:
-            yield Static(Text(refusals.type_it(asked.word)), markup=False, id="typing")
+            yield Static(Text(plans.type_it(asked.word)), markup=False, id="typing")
             yield Input(id="word", compact=True)
         buttons = [Choice(f"{words.STEP_BACK} (Esc)", id="back")]
         if asked.word is None:
@@ -187,9 +196,7 @@ class RefusalScreen(Dialog[Answer | None]):
             self.answer(self._question.answers[0])
         else:
             self.query_one("#typing", Static).update(
-                Text(
-                    f"{refusals.not_it(event.value)} {refusals.type_it(self._question.word or '')}"
-                )
+                Text(f"{plans.not_it(event.value)} {plans.type_it(self._question.word or '')}")
             )
 
     def on_key(self, event: events.Key) -> None:
@@ -198,3 +205,96 @@ class RefusalScreen(Dialog[Answer | None]):
         if self._question.word is None and number.isdigit() and 1 <= int(number) <= len(answers):
             event.stop()
             self.answer(answers[int(number) - 1])
+
+
+# -- what was done: written, deleted, left alone; how to continue, and a key to take it back
+
+
+TAKE_BACK, RESUME = "take_back", "resume"
+QUIET = 0.5
+"""Seconds after it has appeared in which Enter is ignored."""
+
+
+class AfterScreen(Dialog[str | None]):
+    """Shows an outcome; answers TAKE_BACK or RESUME if the person wants that next, else None."""
+
+    NAME = "What was done"
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("enter", "too_early", show=False, priority=True),
+        Binding("r", "resume", "resume the agent"),
+        Binding("u", "take_back", "take it back"),
+        Binding("c", "copy_line", "copy the resume line"),
+        Binding("p", "copy_prompt", "copy the prompt"),
+        *SCROLLING,
+    ]
+
+    def __init__(self, outcome: Outcome, of: Move | None) -> None:
+        super().__init__()
+        self._appeared = monotonic()
+        self._outcome = outcome
+        resume = outcome.resume
+        self._no_resume = words.no_resume(resume, found=resume is not None and _is_there(resume))
+        self._lines = list(words.after_lines(outcome, of, self._no_resume))
+
+    def head(self) -> Iterator[Widget]:
+        yield Title(self._lines[0])
+
+    def middle(self) -> Iterator[Widget]:
+        yield Body(self._lines[1:])
+
+    def foot(self) -> Iterator[Widget]:
+        buttons = [Choice("To the timeline (Esc)", id="enough")]
+        if self._can(TAKE_BACK):
+            buttons.append(Choice("Take it back (u)", id=TAKE_BACK))
+        if self._can(RESUME):
+            buttons.append(Choice("Resume the agent (r)", id=RESUME))
+        yield Horizontal(*buttons, id="choices")
+
+    def _can(self, action: str) -> bool:
+        outcome = self._outcome
+        if action == "too_early":
+            return monotonic() - self._appeared < QUIET
+        if action == RESUME:
+            return self._no_resume is None
+        if action == TAKE_BACK:
+            return way_back(outcome) is not None
+        if action == "copy_line":
+            return outcome.resume is not None and bool(outcome.resume.argv)
+        return action != "copy_prompt" or outcome.prompt is not None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._can(action)
+
+    def on_mount(self) -> None:
+        self._appeared = monotonic()
+        self.query_one("#enough").focus()  # never one that starts a program: Enter must be harmless
+
+    def action_too_early(self) -> None:
+        """Swallows an Enter that was meant for the screen before, or typed ahead."""
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        choice = event.button.id
+        self.answer(choice if choice in (TAKE_BACK, RESUME) else None)
+
+    def action_resume(self) -> None:
+        self.answer(RESUME)
+
+    def action_take_back(self) -> None:
+        self.answer(TAKE_BACK)
+
+    def action_copy_line(self) -> None:
+        assert self._outcome.resume is not None
+        self._copy(words.resume_line(self._outcome.resume))
+
+    def action_copy_prompt(self) -> None:
+        self._copy(self._outcome.prompt or "")
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.notify(f"Copied: {shown(text)}", markup=False)
+
+
+def _is_there(resume: Resume) -> bool:
+    if not resume.argv or not os.path.isdir(resume.cwd):
+        return False
+    return shutil.which(resume.argv[0]) is not None

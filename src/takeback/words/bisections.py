@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback.model.address import label_words
 from takeback.visible import shown
 from takeback.words.documents import counted
-from takeback.words.render import counts
+from takeback.words.outcomes import counts
 from takeback.words.text import count, shown_file, timestamp
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.bisect.bisect import Bisected, Judged, Place, Run
     from takeback.model.checkpoint import CountedChange
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 _FILES = 20
 

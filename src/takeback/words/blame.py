@@ -6,9 +6,8 @@ from takeback.blame import BY_HAND, BY_OPERATION, BY_TURN, FIRST, UNSEEN
 from takeback.model.naming import age
 from takeback.model.timeline import UNKNOWN
 from takeback.visible import shown
-from takeback.words.cells import cut, filled, width
 from takeback.words.documents import file_fields
-from takeback.words.text import count, shown_lines, timestamp
+from takeback.words.text import count, cut, filled, shown_lines, timestamp, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.blame import Author, Blame
     from takeback.words.documents import Document
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 _PROMPT = 28
 _WORDS = {

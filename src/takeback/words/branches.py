@@ -5,9 +5,8 @@ from __future__ import annotations
 from takeback.model.address import address
 from takeback.model.checkpoint import ADDED, DELETED
 from takeback.visible import shown
-from takeback.words.cells import cut_left, filled, width
 from takeback.words.documents import file_fields
-from takeback.words.text import count, shown_file
+from takeback.words.text import count, cut_left, filled, shown_file, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from takeback.merge.revert import BranchEnd, Branches
     from takeback.model.checkpoint import CountedChange
     from takeback.words.documents import Document
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 _NAME = 32
 _KINDS = {ADDED: "new ", DELETED: "gone "}

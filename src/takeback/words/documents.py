@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from takeback.model.operation import Move
+from takeback.model.path_text import to_text
 from takeback.model.sensitive import SENSITIVE_WORD, is_sensitive
-from takeback.words import waivers
+from takeback.visible import shown
+from takeback.words import outcomes
+from takeback.words import text as syntax
 from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from takeback.model.agent import Sending
+    from takeback.model.agent import MessagePage, PlacedMessage, Sending
     from takeback.model.checkpoint import Change, CountedChange, Resume
     from takeback.model.coverage import NotHeld
-    from takeback.model.merge import Conflict
+    from takeback.model.merge import Conflict, ShownHunk, TextChange
     from takeback.model.operation import LeftAlone, Outcome, Plan
-    from takeback.model.timeline import Candidate, OwnedChange, Turn
+    from takeback.model.timeline import Candidate, OwnedChange, ReviewedChange, Turn
     from takeback.timeline.look import Found
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from takeback.workspaces import KnownWorkspace
 
     Document = dict[str, Any]
+
+# -- the JSON documents, made from the values of the core. docs/scripting.md is their contract
 
 
 def path_fields(path: bytes, name: str = "path") -> Document:
@@ -53,7 +60,10 @@ def path_list(paths: Iterable[bytes]) -> list[Document]:
 
 def reasons(items: Iterable[LeftAlone | NotHeld]) -> list[Document]:
     return [
-        {**file_fields(item.path), "reason": waivers.left_alone(item.reason, waivers.COMMAND_LINE)}
+        {
+            **file_fields(item.path),
+            "reason": outcomes.left_alone(item.reason, outcomes.COMMAND_LINE),
+        }
         for item in items
     ]
 
@@ -203,9 +213,9 @@ def plan(made: Plan) -> Document:
         "refused": [
             {
                 "code": refusal.code,
-                "message": waivers.sentence(refusal),
+                "message": outcomes.sentence(refusal),
                 "reason": refusal.message,
-                "flag": waivers.flag(refusal) or None,
+                "flag": outcomes.flag(refusal) or None,
                 "waivers": list(refusal.waivers),
             }
             for refusal in made.refused
@@ -377,3 +387,143 @@ def found(item: Found, command: list[str] | None) -> Document:
         **({} if item.path is None else file_fields(item.path)),
         "command": command,
     }
+
+
+# -- the documents of a conversation's messages; docs/scripting.md is their contract
+
+
+def page(found: MessagePage) -> Document:
+    """Returns some messages of a conversation, how many there are, and where to go on."""
+    messages = [message(one) for one in found.messages]
+    return {"messages": messages, "total": found.total, "next": found.next}
+
+
+def message(placed: PlacedMessage) -> Document:
+    said, tool = placed.message, placed.message.tool
+    called = {"name": tool.name, "input": tool.input, "failed": tool.failed} if tool else None
+    return {
+        "number": placed.number,
+        "role": said.role,
+        "text": said.text,
+        "cut": said.cut,
+        "time": None if said.time is None else timestamp(said.time),
+        "tool": called,
+        "checkpoint": placed.checkpoint,
+        "turn": placed.turn,
+    }
+
+
+def lines(placed: PlacedMessage) -> list[str]:
+    """Returns a message for a terminal: who said it, before which checkpoint, and the words."""
+    said, tool = placed.message, placed.message.tool
+    if tool is not None:
+        return [f"  {shown(tool.name)} {shown(tool.input)}{' (failed)' if tool.failed else ''}"]
+    place = "" if placed.checkpoint is None else f" {placed.checkpoint}"
+    turn = "" if placed.turn is None else f" turn {placed.turn}"
+    words = [shown(line) for line in said.text.splitlines()]
+    return ["", f"{said.role}{turn}{place}", *words, *(["..."] if said.cut else [])]
+
+
+# -- reviews as documents: changed paths, and their lines with colours
+
+
+MOST_FILES, MOST_LINES = 20, 2_000
+"""Up to so much, all lines are shown without being asked for."""
+
+
+def seen(change: Change) -> str:
+    """Returns a word for what a change is: another one as soon as either side is another."""
+    text = repr((change.path, change.old, change.new)).encode()
+    return sha256(text).hexdigest()[:16]
+
+
+def is_small(changes: Sequence[ReviewedChange]) -> bool:
+    """Tells whether all lines of a review can be shown at once."""
+    lines = sum((one.counted.added or 0) + (one.counted.deleted or 0) for one in changes)
+    return len(changes) <= MOST_FILES and lines <= MOST_LINES
+
+
+def change(number: int, one: ReviewedChange, hunks: list[Document] | None) -> Document:
+    """Returns one changed path; ``number`` is its place among all of them."""
+    return {
+        **counted([one.counted])[0],
+        "number": number,
+        "seen": seen(one.change),
+        "tickable": one.tickable and hunks is not None and len(hunks) > 0,
+        "hunks": hunks,
+    }
+
+
+def hunks(text: TextChange | None, path: bytes, *, colour: bool) -> list[Document]:
+    """Returns the hunks of a text, numbered as they are ticked; none of what is no text."""
+    if text is None:
+        return []
+    made = [_hunk(text, shown, number) for number, shown in enumerate(text.shown())]
+    if colour:
+        _colour(made, path)
+    return made
+
+
+def _hunk(text: TextChange, shown: ShownHunk, number: int) -> Document:
+    head = text.patch(shown).partition(b"\n")[0].decode()
+    return {"number": number, "header": head, "lines": list(_lines(text, shown))}
+
+
+def _lines(text: TextChange, shown: ShownHunk) -> Iterator[Document]:
+    first = shown.hunks[0]
+    old, new = shown.start, first.new_start - (first.old_start - shown.start)
+    for one in shown.hunks:
+        for _ in range(one.old_start - old):
+            yield _line(" ", old, new, text.old[old])
+            old, new = old + 1, new + 1
+        for at in range(one.old_start, one.old_end):
+            yield _line("-", at, None, text.old[at])
+        for at in range(one.new_start, one.new_end):
+            yield _line("+", None, at, text.new[at])
+        old, new = one.old_end, one.new_end
+    for _ in range(shown.end - old):
+        yield _line(" ", old, new, text.old[old])
+        old, new = old + 1, new + 1
+
+
+def _line(kind: str, old: int | None, new: int | None, data: bytes) -> Document:
+    return {
+        "kind": kind,
+        "old": None if old is None else old + 1,
+        "new": None if new is None else new + 1,
+        "text": data.removesuffix(b"\n").decode("utf-8", "replace"),
+        "tokens": None,
+        "no_newline": not data.endswith(b"\n"),
+    }
+
+
+def _colour(made: list[Document], path: bytes) -> None:
+    """Cuts the lines into coloured parts; each side of a hunk is read by itself."""
+    lexer = syntax.lexer_for(to_text(path).rpartition("/")[2])
+    lines = [line for hunk in made for line in hunk["lines"]]
+    size = sum(len(line["text"]) for line in lines)
+    if lexer is None or size > syntax.MOST_TEXT:
+        return
+    if any(len(line["text"]) > syntax.LONGEST_LINE for line in lines):
+        return
+    for hunk in made:
+        for without in "+-":
+            side = [line for line in hunk["lines"] if line["kind"] != without]
+            for line, parts in zip(
+                side, syntax.spans([line["text"] for line in side], lexer), strict=True
+            ):
+                line["tokens"] = _tokens(line["text"], parts)
+
+
+def _tokens(text: str, parts: syntax.Spans) -> list[list[str]]:
+    """Returns a line in pieces, each with what it is: empty for what is nothing special."""
+    found: list[list[str]] = []
+    at = 0
+    for start, end, part in parts:
+        if start > at:
+            found.append(["", text[at:start]])
+        found.append([part, text[start:end]])
+        at = end
+    if at < len(text):
+        found.append(["", text[at:]])
+    return found

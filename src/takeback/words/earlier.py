@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback.errors import NotAWorkspace
 from takeback.model.address import label_words
 from takeback.model.naming import ago
-from takeback.words.render import short
+from takeback.words.outcomes import short
 from takeback.words.text import count, timestamp
 
 TYPE_CHECKING = False

@@ -1,23 +1,33 @@
-"""Sessions and the tree that they form, as lines of text."""
+"""The lists beside the timeline: sessions, operations, what a search found."""
 
 from __future__ import annotations
 
+import os
+
 from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.naming import age, short_ids
+from takeback.model.operation import Move
+from takeback.model.path_text import to_text
 from takeback.model.timeline import ENDED
 from takeback.visible import shown
-from takeback.words import rows
-from takeback.words.listing import here_words
-from takeback.words.render import counts, short
-from takeback.words.text import count, more_files, shown_file
+from takeback.words import listing
+from takeback.words.listing import here_words, session_names
+from takeback.words.outcomes import counts, short
+from takeback.words.text import count, cut, filled, more_files, quoted, shown_file, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from takeback.model.timeline import Candidate, Session, Turn
+    from takeback.timeline.look import Found
+    from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
+
+
+# -- sessions and the tree that they form, as lines of text
+
 
 _FILES = 3
 
@@ -106,14 +116,14 @@ class _Tree:
         if turn.state != ENDED:
             words.append(paint.warning(turn.state))
         if node.abandoned:
-            words.append(paint.warning(rows.ABANDONED))
+            words.append(paint.warning(listing.ABANDONED))
         if node.amid is not None:
             words.append(paint.warning(f"its beginning {AMID}"))
         words.append(paint.id(turn.id))
         if node.here is not None:
             words.append(paint.strong(here_words(node.here)))
         unused = [self._names[child.session.id] for child in node.children if _is_unused(child)]
-        return "  ".join(filter(None, [*words, rows.resumed(unused)]))
+        return "  ".join(filter(None, [*words, listing.resumed(unused)]))
 
 
 def _turn_name(turn: Turn) -> str:
@@ -129,3 +139,110 @@ def _changed(node: Node, paint: Paint) -> str:
     deleted = sum(change.deleted or 0 for change in node.changes)
     lines = f"  {counts(added, deleted, paint)}" if added or deleted else ""
     return f"{names}{more}{lines}"
+
+
+# -- the operation log as lines of text
+
+
+WHERE_TO = "To before which operation (Enter, b), or after which (a)?"
+NONE_YET = "Nothing was rewound, undone or forked here yet."
+_NEXT = {"undo": "<- undo takes this back", "redo": "<- redo does this again"}
+
+
+def operation_line(entry: Logged, paint: Paint, now: float) -> str:
+    """Returns one line of the operation log; the id comes first."""
+    return f"{paint.id(entry.operation.id)}  {operation_words(entry, paint, now)}"
+
+
+def operation_words(entry: Logged, paint: Paint, now: float) -> str:
+    """Returns when an operation was done, what it was about, and what it did."""
+    done = entry.operation
+    words = [
+        f"{age(done.time, now):>4}",
+        shown(done.kind),
+        entry.about,
+        *(_effects(done) if isinstance(done, Move) else ()),
+    ]
+    if not entry.here:
+        words.append("on another machine")
+    if entry.next is not None:
+        words.append(paint.strong(_NEXT[entry.next]))
+    return "  ".join(words)
+
+
+def _effects(done: Move) -> Iterator[str]:
+    yield f"{done.written} written, {done.deleted} deleted"
+    if done.left_alone:
+        yield f"{done.left_alone} left alone"
+    if done.paths:
+        yield "only " + " ".join(shown_file(path) for path in done.paths)
+    if done.child is not None:
+        yield f"-> session {done.child}"
+    if done.recovered:
+        yield "recovered"
+
+
+# -- what a search found, as lines of text: what happened to it, whose it is, and how to go back
+
+
+_WIDEST = 24
+_INDENT = " " * 6
+
+
+def found_lines(
+    items: Sequence[Found],
+    sessions: Sequence[Session],
+    paint: Paint,
+    now: float,
+    *,
+    root: bytes,
+    room: int | None = None,
+) -> Iterator[str]:
+    """Yields two lines for each: what was found where, and the command that goes back there."""
+    names = {id: cut(name, _WIDEST) for id, name in session_names(sessions).items()}
+    whose = [names.get(item.checkpoint.session, "") for item in items]
+    places = [_place(item) for item in items]
+    for item, who, place in zip(items, whose, places, strict=True):
+        left = [
+            f"{age(item.checkpoint.time, now):>4}",
+            filled(who, max(map(width, whose))),
+            filled(place, max(map(width, places))),
+            item.change or item.what,
+        ]
+        if item.place.expired is not None:
+            left.append(EXPIRED)
+        start = "  ".join([item.place.id, *left])
+        line = f"{start}  {_text(item)}"
+        if room is not None:
+            line = cut(line, room)
+        yield paint.id(line[: len(item.place.id)]) + line[len(item.place.id) :]
+        argv = command(item, root) if item.place.expired is None else None
+        if argv is not None:
+            yield _INDENT + " ".join(quoted(word) for word in argv)
+
+
+def _place(item: Found) -> str:
+    checkpoint = item.checkpoint
+    return f"turn {checkpoint.turn}" if checkpoint.turn else checkpoint.kind
+
+
+def _text(item: Found) -> str:
+    if item.path is None:
+        return f'"{short(item.text)}"'
+    return shown_file(item.path) + (f": {shown(item.text)}" if item.what == "content" else "")
+
+
+def command(item: Found, root: bytes, start: bytes | None = None) -> list[str] | None:
+    """Returns the command that goes back to what was found; None if it cannot be typed.
+
+    Its path is relative to the current directory, as every command takes it, or to ``start``.
+    """
+    argv = ["takeback", "rewind", item.place.id]
+    if item.path is None:
+        return argv
+    try:
+        path = to_text(os.path.relpath(os.path.join(root, item.path), start or os.getcwdb()))
+        path.encode()
+    except (UnicodeEncodeError, OSError):
+        return None
+    return [*argv, "--", path]

@@ -1,26 +1,224 @@
-"""The status as lines of text: first where the files are, last what went wrong."""
+"""The present state, as lines and as JSON: files, store, agents, what doctor found."""
 
 from __future__ import annotations
 
+import os
+
+from takeback.check.finding import BROKEN, OK
 from takeback.model.address import address, label_words
 from takeback.model.naming import ago, time_of_day
-from takeback.model.path_text import to_text
+from takeback.model.path_text import to_bytes, to_text
 from takeback.visible import shown
-from takeback.words.errors import command_line
-from takeback.words.render import about, file_names, short
-from takeback.words.rows import session_names
-from takeback.words.text import count, quoted, shown_file, shown_path, size
+from takeback.words import earlier
+from takeback.words.choices import command_line
+from takeback.words.documents import file_fields, path_fields, path_list, planned, session
+from takeback.words.listing import session_names
+from takeback.words.outcomes import about, file_names, short
+from takeback.words.text import count, quoted, shown_file, shown_path, size, timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
+    from takeback.app.connect import AgentState, Connecting
     from takeback.capture.watch import SensitiveFiles
+    from takeback.check.check import Verified
     from takeback.check.finding import Finding
+    from takeback.check.walk import Problem
+    from takeback.model.agent import FileEdit
+    from takeback.model.timeline import Earlier
     from takeback.store.notes import Failure
     from takeback.timeline.look import Status
     from takeback.timeline.sessions import Dirty, Standing
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
+
+    Document = dict[str, Any]
+
+# -- what ``doctor`` and ``verify`` found, as documents and as lines of text
+
+
+def verified(found: Verified) -> Document:
+    """Returns what ``verify`` says, as a document."""
+    return {
+        "checkpoints": found.checkpoints,
+        "objects": found.objects,
+        "problems": [_problem(problem) for problem in found.problems],
+    }
+
+
+def _problem(found: Problem) -> Document:
+    return {
+        "what": found.what,
+        "detail": found.detail,
+        "checkpoint": found.checkpoint,
+        "paths": path_list(found.paths),
+    }
+
+
+def problem_lines(found: Verified, checked: str) -> Iterator[str]:
+    """Yields how many problems there are, then each."""
+    yield f"Checked {checked}: {count(found.problems, 'problem')}."
+    for problem in found.problems:
+        yield f"  {shown(problem.what)}: {shown(problem.detail)}"
+
+
+def finding(found: Finding) -> Document:
+    """Returns one thing that ``doctor`` checked, as a document."""
+    return {
+        "about": found.about,
+        "state": found.state,
+        "message": found.message,
+        "hint": command_line(found.hint),
+    }
+
+
+def finding_lines(found: Finding, paint: Paint) -> Iterator[str]:
+    """Yields one thing that ``doctor`` checked, and below it what to do."""
+    colored = {OK: paint.added, BROKEN: paint.deleted}.get(found.state, paint.warning)
+    yield f"{colored(f'{found.state:<6}')}  {shown(found.about)}: {shown(found.message)}"
+    if found.hint:
+        yield f"        {command_line(found.hint)}"
+
+
+# -- edits of agents' settings, as lines and as JSON
+
+
+_MOST_SHOWN = 40
+"""How many lines of a whole file, such as our extension, are shown as a diff."""
+
+
+def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
+    """Yields what would be written, as a diff."""
+    from difflib import unified_diff
+
+    for edit in one.edits:
+        if not edit.changes:
+            continue
+        old, new = _lines(edit.before), _lines(edit.after)
+        leads_to = "" if edit.real == edit.path else f" -> {shown(edit.real)}"
+        yield paint.strong(f"{one.connection.title}: {shown(edit.path)}{leads_to}")
+        if (edit.before is None or edit.after is None) and len(old) + len(new) > _MOST_SHOWN:
+            lines = count(len(old) + len(new), "line")
+            yield f"  {'a new file' if edit.before is None else 'goes'}, {lines}"
+            continue
+        for line in list(unified_diff(old, new, lineterm="", n=1))[2:]:
+            text = f"  {shown(line)}"
+            yield (
+                paint.added(text)
+                if line.startswith("+")
+                else (paint.deleted(text) if line.startswith("-") else text)
+            )
+
+
+def summary_lines(one: Connecting, paint: Paint) -> Iterator[str]:
+    """Yields a line for each file that would be written, or for each directory of new ones."""
+    title = paint.strong(one.connection.title)
+    new: dict[str, list[FileEdit]] = {}
+    for edit in one.edits:
+        if edit.changes and edit.before is None:
+            new.setdefault(os.path.dirname(edit.path), []).append(edit)
+    for edit in one.edits:
+        beside = new.get(os.path.dirname(edit.path), []) if edit.before is None else []
+        if not edit.changes or (beside and edit is not beside[0]):
+            continue
+        where = edit if len(beside) < 2 else _folder(edit)
+        leads_to = "" if where.real == where.path else f" -> {shown(where.real)}"
+        yield f"  {title}: {shown(where.path)}{leads_to}: {_amount(edit, beside)}"
+
+
+def _folder(edit: FileEdit) -> FileEdit:
+    folder, real = os.path.dirname(edit.path), os.path.dirname(edit.real)
+    return edit.replace(path=folder, real=real)
+
+
+def _amount(edit: FileEdit, beside: Sequence[FileEdit]) -> str:
+    """Says how much of a file changes; for new files in one directory, their total length."""
+    if beside:
+        lines = sum(len(_lines(one.after)) for one in beside)
+        files = "a new file" if len(beside) == 1 else f"{len(beside)} new files"
+        return f"{files} of {count(lines, 'line')}"
+    if edit.after is None:
+        return "goes"
+    from difflib import ndiff
+
+    signs = [line[0] for line in ndiff(_lines(edit.before), _lines(edit.after))]
+    return f"{count(signs.count('+'), 'line')} more, {signs.count('-')} less"
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return (data or b"").decode(errors="replace").splitlines()
+
+
+def connected_line(one: Connecting, hindrance: str | None) -> str:
+    """Says that an agent is connected, or why that has no effect yet."""
+    title = one.connection.title
+    if hindrance is not None:
+        return f"{title}: its settings are written, but: {shown(hindrance)}."
+    how = "connected" if one.changes else "already connected"
+    return f"{title}: {how}. {one.connection.advice()}".rstrip()
+
+
+def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, Any]:
+    """Returns the edits as a JSON document."""
+    return {
+        "done": done,
+        "agents": [
+            {
+                "agent": one.connection.name,
+                "title": one.connection.title,
+                "changes": one.changes,
+                "files": [edit.path for edit in one.edits if edit.changes],
+                "real_files": [edit.real for edit in one.edits if edit.changes],
+                "advice": one.connection.advice() or None,
+            }
+            for one in planned
+        ],
+    }
+
+
+def agent_lines(states: Sequence[AgentState], now: float) -> Iterator[str]:
+    """Yields the agents that are heard; of the others the status itself warns."""
+    for state in states:
+        if state.is_heard and state.missed_since is None:
+            spoke = f", last event {ago(state.last_event, now)}" if state.last_event else ""
+            yield f"{state.title} is connected{spoke}"
+
+
+def first_steps(states: Sequence[AgentState]) -> str:
+    """Says how the first checkpoint of a directory comes about."""
+    joined = [state.title for state in states if state.is_heard]
+    by_hand = "make the first one by hand: takeback checkpoint"
+    if not joined:
+        return f"connect your agents: takeback init; or {by_hand}"
+    return f"the next prompt of {' or '.join(joined)} makes the first one; or {by_hand}"
+
+
+def agents_table() -> list[str]:
+    """Returns what takeback can do with each agent, as the README's table."""
+    from takeback.adapters import BUILT_IN, connection_of
+
+    rows = [
+        "| agent | files | by the shell too | conversation | inside it | then | tested |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for connection in [connection_of(agent) for agent in BUILT_IN if agent.connection]:
+        can = connection.capabilities
+        cells = (
+            f"[{connection.title}](docs/agents/{connection.name}.md)",
+            can.files,
+            can.shell,
+            can.conversation,
+            can.inside,
+            can.resumes,
+            can.tested,
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+# -- the status as lines of text: first where the files are, last what went wrong
+
 
 _SHOWN = 5
 _NAMED = 3
@@ -197,3 +395,95 @@ def _when(stamp: str, now: float) -> str:
         return f"{time_of_day(datetime.fromisoformat(stamp).timestamp(), now)}  "
     except ValueError:  # a line that somebody else wrote
         return f"{shown(stamp)} "
+
+
+# -- the JSON documents of the present state: the store, the files, the agents
+
+
+def status(found: Status) -> Document:
+    return {
+        "checkpoints": found.checkpoints,
+        "snapshots": found.snapshots,
+        "expired": found.expired,
+        "sessions": found.sessions,
+        "bytes": found.bytes,
+        "growth": found.growth,
+        **(path_fields(to_bytes(found.store), "store") if found.store else {"store": None}),
+        **path_fields(found.root, "workspace"),
+        "not_a_workspace": None if found.never is None else found.never.message,
+        "budget": found.budget,
+        "heaviest": [
+            {**file_fields(one.path), "versions": one.versions, "bytes": one.bytes}
+            for one in found.heaviest
+        ],
+        "warnings": [
+            {"about": one.about, "message": one.message, "hint": command_line(one.hint)}
+            for one in found.warnings
+        ],
+        "over_budget": found.over_budget,
+        "floor": found.floor if found.is_at_floor else None,
+        "newest": found.newest.id if found.newest is not None else None,
+        "can_undo": found.can_undo,
+        "can_redo": found.can_redo,
+        "interrupted": found.interrupted,
+        "failures": [failure.line for failure in found.failures],
+        "waiting": found.waiting,
+        "running": [
+            {
+                "session": turn.session,
+                "agent": turn.agent,
+                "prompt": turn.prompt,
+                "background": turn.background,
+                "commands": list(turn.commands),
+            }
+            for turn in found.running
+        ],
+        "disagree": [session(entry) for entry in found.disagree],
+        "snapshot_bytes": found.snapshot_bytes,
+        "here": None if found.standing is None else here(found.standing),
+        "dirty": dirty(found.dirty),
+        "sensitive": path_list(found.sensitive.held),
+        "sensitive_left_out": path_list(found.sensitive.left_out),
+        "recording": found.recording_off_by is None,
+        "recording_off_by": found.recording_off_by,
+    }
+
+
+def whole(found: Status, agents: Sequence[AgentState], before: Sequence[Earlier]) -> Document:
+    """Returns all that ``status`` tells: of the store, the agents, and what was here before."""
+    return {
+        **status(found),
+        "earlier": [earlier.document(one) for one in before],
+        "agents": [agent(one) for one in agents],
+    }
+
+
+def here(standing: Standing) -> Document:
+    """Returns the place that the files are at."""
+    checkpoint = standing.checkpoint
+    return {
+        "id": checkpoint.id,
+        "place": standing.place,
+        "session": checkpoint.session,
+        "turn": None if standing.turn is None else standing.turn.number,
+        "time": timestamp(checkpoint.time),
+        "label": checkpoint.label,
+        "label_by": checkpoint.label_by,
+    }
+
+
+def dirty(found: Dirty | None) -> list[Document] | None:
+    """Returns what changed by hand; None if that was not, or could not be, checked."""
+    return None if found is None or found.unknown is not None else planned(found.changes)
+
+
+def agent(state: AgentState) -> Document:
+    """Returns whether an agent is connected, and since when it has worked without us."""
+    last, missed = state.last_event, state.missed_since
+    return {
+        "agent": state.agent,
+        "connected": state.connected,
+        "last_event": timestamp(last) if last else None,
+        "missed_since": timestamp(missed) if missed else None,
+        "hindrance": state.hindrance,
+    }

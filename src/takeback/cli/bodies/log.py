@@ -82,7 +82,7 @@ def _print(call: Call, tb: Engine, found: Listing, *, whose: bool) -> None:
 
 def _operations(call: Call, tb: Engine, session: str | None, limit: int) -> int:
     from takeback.words import documents
-    from takeback.words.operations import operation_line
+    from takeback.words.sessions import operation_line
 
     output, now = call.output, time.time()
     one = None if session is None else tb.session_meant(session)

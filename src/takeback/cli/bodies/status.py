@@ -6,8 +6,7 @@ import time
 
 from takeback.errors import NotAWorkspace
 from takeback.words import earlier
-from takeback.words.connections import agent_lines, first_steps
-from takeback.words.status import status_lines
+from takeback.words.status import agent_lines, first_steps, status_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def _print(
 ) -> None:
     output, now = call.output, time.time()
     if call.json:
-        from takeback.words.status_documents import whole
+        from takeback.words.status import whole
 
         output.document("status", whole(found, agents, before))
         return

@@ -47,7 +47,7 @@ def command(
 
 def _messages(call: Call, checkpoint: str, session: str | None) -> int:
     """Prints the conversation as messages, each with who said it and what it is the prompt of."""
-    from takeback.words import messages as words
+    from takeback.words import documents as words
 
     with call.open("cat") as tb:
         page = tb.messages(call.look_up(tb, checkpoint, session))

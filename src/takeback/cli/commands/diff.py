@@ -13,15 +13,14 @@ from takeback.model.coverage import PURGED_FOR_GOOD
 from takeback.model.naming import is_whole_turn
 from takeback.model.sensitive import is_sensitive
 from takeback.words import documents
-from takeback.words.patch import patch_lines
-from takeback.words.text import shown_file
+from takeback.words.text import patch_lines, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from takeback.model.checkpoint import CountedChange
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 
 @verb("diff", paths=True)

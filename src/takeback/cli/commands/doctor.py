@@ -9,7 +9,7 @@ from takeback.check.finding import BROKEN, OK
 from takeback.cli.call import Call
 from takeback.cli.options import name_text, verb
 from takeback.errors import NotAWorkspace
-from takeback.words import health
+from takeback.words import status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ def command(call: Call, fix: bool, rebuild: bool, adopt: str | None) -> int:
 
 
 def _print(call: Call, found: Finding) -> None:
-    call.output.document("finding", health.finding(found))
+    call.output.document("finding", status.finding(found))
     if not (call.quiet and found.state == OK):
-        call.output.lines(health.finding_lines(found, call.output.paint))
+        call.output.lines(status.finding_lines(found, call.output.paint))

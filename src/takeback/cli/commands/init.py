@@ -14,8 +14,8 @@ from takeback.cli.options import completed_by, verb
 from takeback.cli.terminal import Unanswered, agrees
 from takeback.paths import takeback_home
 from takeback.visible import shown
-from takeback.words.connections import connected_line, edits_document
 from takeback.words.pruning import retention
+from takeback.words.status import connected_line, edits_document
 
 DECLINED = 1
 

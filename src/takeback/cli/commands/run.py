@@ -13,7 +13,7 @@ from takeback.cli.options import completed_by, seconds, verb
 from takeback.cli.program import Program
 from takeback.cli.terminal import is_terminal
 from takeback.errors import Command, Refused, TakebackError, UsageError
-from takeback.words import runs
+from takeback.words import outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ def command(call: Call, every: float, words: tuple[str, ...]) -> int:
         off = tb.recording_off_by
         if off is not None:
             raise Refused(f"nothing is kept here ({off}); nothing was run", hint=_ON)
-        name_turn = partial(runs.turn_words, words)
+        name_turn = partial(outcomes.turn_words, words)
         watched = ProtectedRun(tb, words, os.environ, every=every, name_turn=name_turn)
         program = Program(words, {**os.environ, **watched.variables}, call.umask)
         watched.begin()
         with program:
             _follow(program, watched)
-    line = runs.end_line(watched.turns, watched.failure)
+    line = outcomes.end_line(watched.turns, watched.failure)
     if line is not None and is_terminal(sys.stderr) and not call.json:
         call.output.note(line)
     return program.end_likewise()

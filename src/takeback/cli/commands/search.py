@@ -12,8 +12,8 @@ from takeback.cli.options import name_text, verb
 from takeback.cli.pager import paged
 from takeback.cli.terminal import terminal_width
 from takeback.words import documents
-from takeback.words.search import command as command_for
-from takeback.words.search import found_lines
+from takeback.words.sessions import command as command_for
+from takeback.words.sessions import found_lines
 
 NOTHING_FOUND = 1
 

@@ -13,7 +13,7 @@ from takeback.cli.options import verb
 from takeback.cli.output import flush
 from takeback.cli.terminal import is_terminal
 from takeback.errors import TakebackError, UsageError
-from takeback.words.errors import said
+from takeback.words.choices import said
 from takeback.words.text import quoted
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def command(call: Call, browser: bool, socket: bool) -> int:
     call.refuse_dry_run("serve")
     if browser and socket:
         raise UsageError("no browser can be opened on a socket", hint="say --open or --socket")
-    from takeback.serve.application import to_stderr  # 150 ms, most of it uvicorn
+    from takeback.serve.routes import to_stderr  # 150 ms, most of it uvicorn
     from takeback.serve.run import Says, ServerOptions, serve
 
     output = call.output

@@ -10,8 +10,8 @@ from takeback.cli.call import Call
 from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.cli.pager import paged
 from takeback.model.naming import NEWEST
-from takeback.words import documents, render
-from takeback.words.patch import patch_lines
+from takeback.words import documents, outcomes
+from takeback.words.text import patch_lines
 
 
 @verb("show", paths=True)
@@ -44,7 +44,7 @@ def command(call: Call, checkpoint: str | None, session: str | None, paths: tupl
             fields["patch"] = patch.decode("utf-8", "replace")
         output.document("checkpoint", fields)
         with paged(call, tb):
-            output.lines(render.shown_lines(found, output.paint, time.time()))
+            output.lines(outcomes.shown_lines(found, output.paint, time.time()))
             if patch:
                 output.lines(["", *patch_lines(patch, output.paint)])
     return 0

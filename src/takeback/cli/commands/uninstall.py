@@ -9,7 +9,7 @@ import click
 from takeback.cli import edits
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, verb
-from takeback.words.connections import edits_document
+from takeback.words.status import edits_document
 
 DECLINED = 1
 

@@ -6,7 +6,7 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import verb
-from takeback.words import health
+from takeback.words import status
 from takeback.words.text import count
 
 
@@ -17,12 +17,12 @@ def command(call: Call, read_data: bool) -> int:
     with call.open("verify") as tb:
         found = tb.verify(read_data=read_data)
     output = call.output
-    output.document("verify", health.verified(found))
+    output.document("verify", status.verified(found))
     checked = count(found.checkpoints, "checkpoint")
     if read_data:
         checked += f" and {count(found.objects, 'object')}"
     if not found.problems:
         output.done([f"Checked {checked}: everything reads back."])
         return 0
-    output.lines(health.problem_lines(found, checked))
+    output.lines(status.problem_lines(found, checked))
     return 1

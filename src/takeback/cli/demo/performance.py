@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from takeback.cli.demo.recording import Recording
     from takeback.model.operation import Outcome
-    from takeback.words.paint import Paint
+    from takeback.words.text import Paint
 
 
 class Proof(Value):

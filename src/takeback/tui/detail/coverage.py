@@ -6,8 +6,7 @@ from textual.binding import Binding
 from textual.message import Message
 
 from takeback.tui.detail.lines import Words
-from takeback.words.changes import error_lines
-from takeback.words.coverage import coverage_lines
+from takeback.words.changes import coverage_lines, error_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

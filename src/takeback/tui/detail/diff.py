@@ -12,7 +12,7 @@ from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words.changes import more_characters
-from takeback.words.syntax import Spans
+from takeback.words.text import Spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from takeback.tui.detail.lines import Words
+from takeback.words import changes as places
 from takeback.words import changes as words
-from takeback.words import coverage as places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from takeback.tui.detail.lines import Lines, fitted, wrapped
 from takeback.tui.detail.side_by_side import NARROWEST, SideBySide
 from takeback.tui.detail.unified import Unified
 from takeback.words.changes import more_lines, too_narrow
-from takeback.words.syntax import PARTS
+from takeback.words.text import PARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import accumulate
 
 from takeback.tui.detail.diff import Hunk, Patch
-from takeback.words.syntax import LONGEST_LINE, MOST_TEXT, lexer_for, spans
+from takeback.words.text import LONGEST_LINE, MOST_TEXT, lexer_for, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.words.syntax import Lexer, Spans
+    from takeback.words.text import Lexer, Spans
 
 
 def coloured(patch: Patch, path: str) -> Patch:

@@ -12,12 +12,12 @@ from takeback.model.address import label_words
 from takeback.model.naming import age
 from takeback.model.turn import STEER
 from takeback.model.value import Value
-from takeback.tui.cells import cell_len, set_cell_size
+from takeback.tui.pieces import cell_len, set_cell_size
 from takeback.tui.timeline.rows import SIGNS
-from takeback.words import rows as words
+from takeback.words import listing as words
 from takeback.words.listing import here_words, outside_words
-from takeback.words.paint import Paint
-from takeback.words.render import counts
+from takeback.words.outcomes import counts
+from takeback.words.text import Paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.model.naming import short_ids
 from takeback.tui.timeline.drawing import Surroundings, draw_line
-from takeback.words import rows as words
+from takeback.words import listing as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from takeback.tui.timeline.known_entries import KnownEntries
 from takeback.tui.timeline.lines import TimelineLines, centered
 from takeback.tui.timeline.rows import Rows
 from takeback.visible import shown
-from takeback.words import rows as words
+from takeback.words import listing as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback.model.address import label_words
 from takeback.model.value import Value
 from takeback.visible import shown
-from takeback.words import rows as words
+from takeback.words import listing as words
 from takeback.words.text import count
 
 TYPE_CHECKING = False

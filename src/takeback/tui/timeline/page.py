@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from takeback.tui.timeline.rows import build
-from takeback.words import rows as words
+from takeback.words import listing as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from takeback.tui.timeline.page import first_page
 from takeback.tui.timeline.rows import build
 from takeback.tui.timeline.search import SearchLine
 from takeback.visible import shown
-from takeback.words import rows as words
+from takeback.words import listing as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

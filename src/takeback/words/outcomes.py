@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
+import time
+from types import MappingProxyType
+
+from takeback.errors import UsageError
 from takeback.model.address import label_words
 from takeback.model.agent import FROM
 from takeback.model.checkpoint import AMID, EXPIRED
+from takeback.model.coverage import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
+from takeback.model.lines import split
+from takeback.model.merge import CHOICES
 from takeback.model.naming import ago
 from takeback.model.operation import (
     APPLY,
     BEGINS,
     BOTH,
+    CONFLICTS,
     CONVERSATION,
     FILES,
     FORK,
     IGNORED_STAY,
+    NOT_ASKED,
+    OTHERS,
     REDO,
     REVERT,
     REWIND,
@@ -22,16 +33,20 @@ from takeback.model.operation import (
     way,
 )
 from takeback.model.turn import STEER
+from takeback.model.value import Value
+from takeback.rewind.request import ALL_OTHERS, EDITS
 from takeback.visible import shown
-from takeback.words import waivers
-from takeback.words.text import count, more_files, quoted, shown_file
+from takeback.words.text import count, more_files, quoted, shortened, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from takeback.model.agent import Sending
     from takeback.model.checkpoint import Resume
+    from takeback.model.coverage import Waiver
+    from takeback.model.lines import Disputed
+    from takeback.model.merge import Conflict, ConflictChoice, ConflictKind
     from takeback.model.operation import (
         Goal,
         LeftAlone,
@@ -39,12 +54,205 @@ if TYPE_CHECKING:
         OperationKind,
         Outcome,
         Plan,
+        Refusal,
         StepKind,
     )
     from takeback.model.timeline import OwnedChange, Turn
+    from takeback.rewind.request import Kept
     from takeback.timeline.timeline import Shown
-    from takeback.words.paint import Paint
-    from takeback.words.waivers import Ways
+    from takeback.words.text import Paint
+
+
+# -- conflicts in words: what two changed, and what can be chosen about it
+
+
+_KINDS: dict[ConflictKind, str] = {
+    "text": "the same lines were changed again since",
+    "binary": "its bytes were changed again since, and it has no lines to merge",
+    "link": "it leads to another place since",
+    "mode": "its permission bits were changed again since",
+    "type": "a file, a directory or a link is in the place of another one",
+    "both_added": "it is to come back, and another one is there",
+    "deleted_here": "it is to change, and was deleted since or cannot be kept now",
+    "deleted_there": "it is to go, and was changed since",
+    "shared": "{sessions} changed it at once, and nothing tells which lines are whose",
+}
+_APPLIED: dict[ConflictKind, str] = {
+    "text": "the same lines were changed here, too",
+    "binary": "its bytes were changed here, too, and it has no lines to merge",
+    "link": "it leads to another place here",
+    "mode": "its permission bits were changed here, too",
+    "type": _KINDS["type"],
+    "both_added": "it is to come, and another one is here",
+    "deleted_here": "it is to change, and is not here or cannot be kept now",
+    "deleted_there": "it is to go, and was changed here",
+    "shared": _KINDS["shared"],
+}
+"""The same for what a turn of another branch brings in: that is not earlier than what is here."""
+_CHOICES: dict[ConflictChoice, str] = {
+    "ours": "Leave it as it is now",
+    "theirs": "Change it all the same",
+    "markers": "Write both, between conflict markers",
+    "skip": "Leave the whole file as it is",
+}
+OPTION = "--conflicts="
+_LINES = 12
+_STRETCHES = 5
+
+
+def title(conflict: Conflict, kind: OperationKind) -> str:
+    """Says which file is in conflict in an operation, and why."""
+    name = shown_file(conflict.path)
+    if conflict.origin is not None:
+        name = f"{shown_file(conflict.origin)}, now {name}"
+    said = (_APPLIED if kind == APPLY else _KINDS)[conflict.kind]
+    return f"{name}: {said.format(sessions=shown(' and '.join(conflict.sessions)))}"
+
+
+def choice(name: ConflictChoice) -> str:
+    """Says what a choice means."""
+    return _CHOICES[name]
+
+
+def disputed_lines(plan: Plan, paint: Paint) -> Iterator[str]:
+    """Yields the first disputed stretches of a plan, each with the name of its file."""
+    stretches = [(conflict, one) for conflict in plan.conflicts for one in conflict.hunks]
+    for conflict, one in stretches[:_STRETCHES]:
+        first, *lines = stretch_lines(one, plan.kind, paint)
+        yield f"{shown_file(conflict.path)}, {first}"
+        yield from lines
+    if len(stretches) > _STRETCHES:
+        yield f"... and {len(stretches) - _STRETCHES} such places more"
+
+
+def all_alike(conflicts: Iterable[Conflict], line: str) -> Iterator[str]:
+    """Yields what can be typed to settle all conflicts in the same way, and what it means.
+
+    ``line`` is what is typed before that.
+    """
+    offered = [set(one.choices) for one in conflicts]
+    for name in CHOICES:
+        if all(name in one for one in offered):
+            yield f"  {line} {OPTION}{name}  {choice(name)}"
+
+
+def stretch_lines(found: Disputed, kind: OperationKind, paint: Paint) -> Iterator[str]:
+    """Yields a disputed stretch: what is there now, and what would be there."""
+    yield paint.id(f"line {found.line}")
+    yield from (paint.added(line) for line in _side("now", found.ours))
+    yield from (
+        paint.deleted(line) for line in _side("turn" if kind == APPLY else "then", found.theirs)
+    )
+
+
+def _side(name: str, text: bytes) -> Iterator[str]:
+    lines = split(text)
+    for line in lines[:_LINES]:
+        yield f"  {name:<5}{shortened(shown(line.decode('utf-8', 'replace').rstrip(chr(10))))}"
+    if len(lines) > _LINES:
+        yield f"  {name:<5}... and {len(lines) - _LINES} lines more"
+    if not lines:
+        yield f"  {name:<5}(nothing)"
+
+
+# -- the objections to a plan, in the words of the command line, where options waive them
+
+
+FLAGS: dict[str, Waiver] = {
+    "--allow-mass-delete": "mass_delete",
+    "--during-git": "during_git",
+    "--other-branch": "other_branch",
+    "--during-turn": "during_turn",
+    "--overwrite-others": "overwrite_others",
+    "--keep-others": "keep_others",
+}
+"""What a person types to waive a precondition, and the field of ``Overrides`` for it."""
+
+
+class Ways(Value):
+    """What a person says or presses in one face to have it another way; nothing if they cannot.
+
+    ``keep`` is how more is kept by a rewind, ``ignored`` how ignored files are brought back, too,
+    ``session`` how another session is named.
+    """
+
+    keep: Mapping[Kept, str] = MappingProxyType({})
+    ignored: str = ""
+    session: str = ""
+
+
+NO_WAYS = Ways()
+COMMAND_LINE = Ways({EDITS: "--keep-edits", ALL_OTHERS: "--mine"}, "--ignored", "--session ID")
+_FLAG_OF = {field: flag for flag, field in FLAGS.items()}
+
+
+def overrides(words: Iterable[str]) -> Overrides:
+    """Returns what flags, or names of fields, waive.
+
+    Raises UsageError for one that there is not, and for two that conflict.
+    """
+    wanted = {FLAGS.get(word, word) for word in words}
+    unknown = sorted(wanted.difference(FLAGS.values()))
+    if unknown:
+        raise UsageError(
+            f"{unknown[0]!r} waives nothing; there are: {', '.join(FLAGS.values())}",
+            hint="say one of them, or none",
+        )
+    if {KEEP_OTHERS, OVERWRITE_OTHERS} <= wanted:
+        raise UsageError(
+            "--keep-others and --overwrite-others say opposite things", hint="say one of them"
+        )
+    return Overrides(**{name: True for name in FLAGS.values() if name in wanted})
+
+
+def flag(refusal: Refusal) -> str:
+    """Returns the option that overrides it; empty if nothing does."""
+    if refusal.code == CONFLICTS:
+        return f"{OPTION}{'|'.join(refusal.choices)}"
+    return _FLAG_OF[refusal.waivers[-1]] if refusal.waivers else ""
+
+
+def flags(refusals: Sequence[Refusal]) -> list[str]:
+    """Returns the options that waive all of them, each once; none if one cannot be waived."""
+    found = list(dict.fromkeys(flag(one) for one in refusals))
+    return found if all(found) else []
+
+
+def left_alone(reason: str, ways: Ways) -> str:
+    """Returns why a path is left alone, with the way not to leave it, if there is one here."""
+    return f"{reason}: {ways.ignored}" if ways.ignored and reason == NOT_ASKED else reason
+
+
+def sentence(refusal: Refusal) -> str:
+    """Returns why it is refused, with the option that leaves alone what it is about."""
+    leaves = f"; {_FLAG_OF[KEEP_OTHERS]} leaves them" if refusal.code == OTHERS else ""
+    return refusal.message + leaves
+
+
+# -- what is said of a protected run
+
+
+_LONGEST = 60
+
+
+def turn_words(command: Sequence[str], began: float) -> str:
+    """Returns the words of a turn that nobody typed: when the first change came, and what ran."""
+    line = shlex.join(command)
+    line = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return f"{time.strftime('%H:%M:%S', time.localtime(began))} {line}"
+
+
+def end_line(turns: int, failure: str | None) -> str | None:
+    """Returns what the person is told at the end; None if there is nothing to tell."""
+    if failure is not None:
+        return f"takeback: what changed last is not kept: {failure}. More: takeback status"
+    if not turns:
+        return None
+    return f"takeback: {count(turns, 'turn')} kept. Take the last one back: takeback rewind"
+
+
+# -- outcomes and checkpoints as lines of text. Sentences; ids come last and bare
+
 
 MOST_LINES = 20
 _NAMES = 3
@@ -80,13 +288,13 @@ def short(text: str) -> str:
 
 
 def left_alone_lines(
-    items: Sequence[LeftAlone], heading: str, ways: Ways = waivers.NO_WAYS
+    items: Sequence[LeftAlone], heading: str, ways: Ways = NO_WAYS
 ) -> Iterator[str]:
     """Yields every path that is left as it is, with the reason; never shortened."""
     if items:
         yield f"{heading}:"
     for item in items:
-        yield f"  {shown_file(item.path)}: {shown(waivers.left_alone(item.reason, ways))}"
+        yield f"  {shown_file(item.path)}: {shown(left_alone(item.reason, ways))}"
 
 
 def beyond_lines(of: Plan | Outcome, *, whole: bool) -> Iterator[str]:
@@ -161,7 +369,7 @@ def outcome_lines(
     *,
     command: str = "takeback",
     agreed: str = "",
-    ways: Ways = waivers.NO_WAYS,
+    ways: Ways = NO_WAYS,
 ) -> Iterator[str]:
     """Yields what was done and how to take it back.
 
