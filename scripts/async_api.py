@@ -88,9 +88,9 @@ def _tidied(source: str) -> str:
     source = re.sub(r"from takeback\.app\.alone import .*\n", "", source)
     if "beside(" in source:
         first = "from __future__ import annotations\n"
-        source = source.replace(first, f"{first}from takeback.app.asking import beside\n")
+        source = source.replace(first, f"{first}from takeback.app.threads import beside\n")
     typed = "if TYPE_CHECKING:\n"
-    source = source.replace(typed, f"{typed}    from takeback.app.asking import Asking\n")
+    source = source.replace(typed, f"{typed}    from takeback.app.threads import Asking\n")
     for words in (["check", "--fix", "--select", "F401,I"], ["format"]):
         source = subprocess.run(
             [sys.executable, "-m", "ruff", *words, "--quiet", "--stdin-filename", __file__, "-"],

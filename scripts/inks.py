@@ -21,12 +21,11 @@ from textual.widget import Widget
 
 import takeback.tui
 from takeback.app.engine import Engine
-from takeback.app.workspace_thread import WorkspaceThread
+from takeback.app.threads import WorkspaceThread
 from takeback.tui import pieces
 from takeback.tui.bars import KeyBar, TitleBar
 from takeback.tui.picker import PickerApp
-from takeback.tui.timeline.inks import CURSOR, NAMES, Inks
-from takeback.tui.timeline.list import TimelineList
+from takeback.tui.timeline.list import CURSOR, NAMES, Inks, TimelineList
 
 PLACE = Path(takeback.tui.__file__).with_name("inks.json")
 _WAYS = {

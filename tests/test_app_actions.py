@@ -9,7 +9,7 @@ import pytest
 
 from takeback.app.actions import Action, actions, destination_of, proposal_of
 from takeback.app.engine import Engine
-from takeback.app.ticks import Ticked
+from takeback.app.proposal import Ticked
 from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.pieces import ACTIONS
 from takeback.words.choices import obstacle, title

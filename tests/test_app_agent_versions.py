@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.app.agent_versions import installed_version
+from takeback.app.checkup import installed_version
 from takeback.app.connect import connection_named
 from tests.support.cli import Cli
 

@@ -16,7 +16,7 @@ import pytest
 
 from scripts import async_api
 from takeback import AsyncTakeback, Takeback
-from takeback.app.async_session import AsyncAgentSession, AsyncAgentTurn
+from takeback.app.async_api import AsyncAgentSession, AsyncAgentTurn
 from takeback.app.session import AgentSession, AgentTurn
 from takeback.errors import CaptureFailed, NotAWorkspace, Refused, UsageError
 from takeback.model.coverage import Overrides

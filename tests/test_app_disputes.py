@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from takeback.app import proposal as proposals
-from takeback.app.disputes import Disputes
 from takeback.app.engine import Engine
+from takeback.app.proposal import Disputes
 from takeback.model.lines import Disputed
 from takeback.model.merge import Chooser, Conflict, ConflictChoices
 from tests.support.journey import write_files

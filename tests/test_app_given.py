@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from takeback import AsyncTakeback, Takeback
-from takeback.app.async_session import AsyncAgentSession, AsyncAgentTurn
+from takeback.app.async_api import AsyncAgentSession, AsyncAgentTurn
 from takeback.app.session import AgentSession, AgentTurn
 from takeback.errors import NoSuchCheckpoint, TakebackError, UsageError
 from takeback.model.event import AgentEvent

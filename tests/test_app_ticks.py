@@ -9,7 +9,7 @@ import pytest
 
 from takeback.app.actions import actions, destination_of, proposal_of
 from takeback.app.engine import Engine
-from takeback.app.ticks import Ticked, TickedHunks, only_ticked
+from takeback.app.proposal import Ticked, TickedHunks, only_ticked
 from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
 from takeback.words.choices import obstacle, title

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.app.polled_reporter import PolledReporter
+from takeback.app.threads import PolledReporter
 from takeback.model.coverage import Overrides
 from takeback.remembered import Remembered
 

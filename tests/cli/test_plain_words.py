@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from takeback.cli.call import Call
+from takeback.cli.call import COMPLETE, Call
 from takeback.cli.main import COMMANDS, takeback
 from takeback.cli.plain_words import (
     DIRECTORY,
@@ -25,7 +25,6 @@ from takeback.cli.plain_words import (
     answered,
     understood,
 )
-from takeback.cli.running import COMPLETE
 from tests.cli.conftest import Story
 from tests.support.called import called
 from tests.support.cli import Cli

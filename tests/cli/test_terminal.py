@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from takeback.cli import terminal
-from takeback.cli.output import Output
-from takeback.cli.terminal import TerminalReporter, ask
+from takeback.cli.terminal import Output, TerminalReporter, ask
 
 
 def test_nothing_is_shown_at_first(capfd: pytest.CaptureFixture[str]) -> None:

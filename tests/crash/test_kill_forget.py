@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from takeback.app.beginning import Unclaimed
 from takeback.app.engine import Engine
-from takeback.app.unclaimed import Unclaimed
 from takeback.errors import NotAWorkspace
 from tests.crash.world import World
 from tests.support.faults import Faults

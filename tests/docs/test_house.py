@@ -156,7 +156,7 @@ def test_names_are_told_apart_in_one_module() -> None:
 
 def test_answers_that_are_not_offered_are_told_so_in_one_module() -> None:
     said = places(re.compile('is not in the list[.]"'), source_modules())
-    assert [line.partition(":")[0] for line in said] == ["src/takeback/cli/numbers.py"]
+    assert [line.partition(":")[0] for line in said] == ["src/takeback/cli/terminal.py"]
 
 
 @pytest.mark.parametrize("page", markdown_pages(), ids=lambda page: str(page.relative_to(ROOT)))

@@ -14,7 +14,7 @@ OTHERWISE = {
     "words/earlier.py",  # another workspace's directory
     "words/pruning.py",  # a workspace whose directory is gone
     "cli/demo/performance.py",  # files that the demo made itself
-    "tui/detail/reading.py",  # a name that only chooses the language of the colours
+    "tui/detail/view.py",  # a name that only chooses the language of the colours
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.app.unclaimed import means_one_store
+from takeback.app.beginning import means_one_store
 from takeback.model.naming import is_place, needs_session
 
 PLACES = ("@", "@~2", "turn:3", "turn:3.2", "turn:3.end", "green")

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from takeback import Takeback
-from takeback.app.private_files import PrivateFiles
+from takeback.app.serving import PrivateFiles
 from takeback.client import Client
 from takeback.paths import takeback_home
 from tests.serve.served import InProcess, serving, until

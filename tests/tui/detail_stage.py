@@ -12,15 +12,13 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
-from takeback.app.workspace_thread import WorkspaceThread
+from takeback.app.threads import WorkspaceThread
 from takeback.model.event import EDIT, SHELL, ToolCall
 from takeback.timeline.timeline import TimelineEntry
-from takeback.tui.detail.coverage import CoverageView
 from takeback.tui.detail.files import FileList
-from takeback.tui.detail.heading import Heading
 from takeback.tui.detail.lines import Lines
 from takeback.tui.detail.pane import DiffPane
-from takeback.tui.detail.view import DetailView
+from takeback.tui.detail.view import CoverageView, DetailView, Heading
 from tests.support.engine import NOON, TestClock
 
 _PATIENCE = 6000

@@ -16,9 +16,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from takeback.app.engine import Engine
-from takeback.app.polled_reporter import PolledReporter
-from takeback.app.ticks import Ticked
-from takeback.app.workspace_thread import WorkspaceThread
+from takeback.app.proposal import Ticked
+from takeback.app.threads import PolledReporter, WorkspaceThread
 from takeback.model.checkpoint import Resume
 from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.flow import Flow

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from takeback.tui.detail.diff import LONGEST_LINE, Hunk, Line, Patch, inner, pairs, parse
-from takeback.tui.detail.syntax import coloured
+from takeback.tui.detail.lines import (
+    MOST_CHARACTERS,
+    Hunk,
+    Line,
+    Patch,
+    coloured,
+    inner,
+    pairs,
+    parse,
+)
 from takeback.words.text import lexer_for
 from tests.tui.detail_stage import takeback
 
@@ -86,9 +94,9 @@ def test_line_ends_of_windows_are_said_once() -> None:
 
 
 def test_a_long_line_and_a_long_diff_are_cut_and_counted() -> None:
-    patch = parse(HEAD + b"@@ -0,0 +1 @@\n+" + b"x" * (LONGEST_LINE + 1500) + b"\n")
+    patch = parse(HEAD + b"@@ -0,0 +1 @@\n+" + b"x" * (MOST_CHARACTERS + 1500) + b"\n")
     text = patch.hunks[0].lines[0].text
-    assert text == "x" * LONGEST_LINE + "… 1,500 more characters"
+    assert text == "x" * MOST_CHARACTERS + "… 1,500 more characters"
     many = b"@@ -0,0 +1,70 @@\n" + b"+a\n" * 70 + b"@@ -9,0 +80,30 @@\n" + b"+b\n" * 30
     patch = parse(HEAD + many, most=60)
     assert (len(lines(patch)), patch.more) == (60, 40)

@@ -11,8 +11,7 @@ from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.row import Spot, TimelineRow
 from takeback.model.timeline import OUTSIDE, OwnedChange, Turn
 from takeback.timeline.timeline import TimelineEntry
-from takeback.tui.timeline.drawing import Surroundings, draw_line
-from takeback.tui.timeline.rows import Row
+from takeback.tui.timeline.lines import Row, Surroundings, draw_line
 
 NOW = 1_000_000.0
 

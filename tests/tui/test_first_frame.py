@@ -16,7 +16,7 @@ from takeback.model.coverage import Overrides
 from takeback.tui.picker import PickerApp
 from takeback.tui.pieces import known_styles, list_width
 from takeback.tui.run import FirstFrame, title_frame
-from takeback.tui.timeline.page import Page, first_page
+from takeback.tui.timeline.lines import Page, first_page
 from takeback.words.listing import READING
 from tests.support.engine import TestClock
 from tests.support.lanes import cases

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.tui.timeline.lanes import ABOVE, BELOW, Stop, draw
+from takeback.tui.timeline.lines import ABOVE, BELOW, Stop, draw
 
 
 def drawn(*stops: str, joins: dict[str, tuple[str, str]] | None = None) -> str:

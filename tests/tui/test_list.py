@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 
 from takeback.model.row import TimelineRow
 from takeback.timeline.timeline import Browsed
+from takeback.tui.timeline.lines import build
 from takeback.tui.timeline.list import TimelineList
-from takeback.tui.timeline.rows import build
 from takeback.words import listing as words
 from tests.tui.stage import until
 from tests.tui.test_rows import browsed, row

@@ -10,7 +10,7 @@ from rich.color import ColorSystem
 
 from scripts.inks import PLACE, all_styles, text
 from takeback.app.engine import Engine
-from takeback.app.workspace_thread import WorkspaceThread
+from takeback.app.threads import WorkspaceThread
 from takeback.tui import pieces
 from takeback.tui.picker import PickerApp
 

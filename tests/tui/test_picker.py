@@ -14,8 +14,7 @@ from takeback.tui.detail.files import FileList
 from takeback.tui.dialog import SaidScreen
 from takeback.tui.picker import INTERRUPTED, PickerApp
 from takeback.tui.pieces import TIMELINE, fitting
-from takeback.tui.timeline.filters import FilterScreen
-from takeback.tui.timeline.search import SearchLine
+from takeback.tui.timeline.pane import FilterScreen, SearchLine
 from tests.support.engine import KillAt, Killed, TestClock
 from tests.support.journey import write_files
 from tests.tui.stage import screen_text, until

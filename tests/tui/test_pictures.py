@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from takeback.app.engine import Engine
 from takeback.tui.detail.pane import DiffPane
 from takeback.tui.picker import PickerApp
-from takeback.tui.timeline.filters import FilterScreen
+from takeback.tui.timeline.pane import FilterScreen
 from takeback.words.listing import Columns
 from takeback.words.status import status_lines
 from takeback.words.text import Paint

@@ -6,7 +6,7 @@ from typing import Any
 
 from takeback.model.row import Spot, TimelineRow
 from takeback.timeline.timeline import Browsed
-from takeback.tui.timeline.rows import GONE, HERE, PLACE, STEP, TURN, build
+from takeback.tui.timeline.lines import GONE, HERE, PLACE, STEP, TURN, build
 
 
 def row(id: str, place: int, session: str = "a", kind: Any = "prompt", **more: Any) -> TimelineRow:

@@ -13,8 +13,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
-from takeback.app.polled_reporter import PolledReporter
-from takeback.app.workspace_thread import WorkspaceThread
+from takeback.app.threads import PolledReporter, WorkspaceThread
 from takeback.model import event as events
 from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
 from takeback.tui.main import MainScreen

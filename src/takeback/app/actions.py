@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Final, Literal
 
-    from takeback.app.proposal import Proposal
-    from takeback.app.ticks import Ticked
+    from takeback.app.proposal import Proposal, Ticked
     from takeback.fork.fork import Choices
     from takeback.model.operation import StepKind
     from takeback.timeline.names import NamedTurn

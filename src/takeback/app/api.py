@@ -16,9 +16,8 @@ opened. What only faces need is in ``app/engine.py``.
 
 from __future__ import annotations
 
-from takeback.app.alone import one_at_a_time
 from takeback.app.engine import Engine
-from takeback.app.given import checked
+from takeback.app.given import checked, one_at_a_time
 from takeback.app.public.keeping import PublicKeeping
 from takeback.app.public.looking import PublicLooking
 from takeback.app.public.moving import PublicMoving

@@ -1,32 +1,170 @@
-"""Checks that what connects the agents exists, is ours, and runs."""
+"""Checks that what connects the agents exists, is ours, runs, and is of a tested version."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import socket
 import subprocess
 import time
+from struct import Struct
 
+from takeback import durable, programs
 from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
-from takeback.app.agent_versions import check_version
-from takeback.app.silence import findings
-from takeback.app.standbys import check_standbys
+from takeback.app.connect import findings
 from takeback.app.switches import OFF
 from takeback.check.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
 from takeback.errors import Command
+from takeback.ordinary import ordinary
 from takeback.paths import takeback_home
-from takeback.store.location import workspace_around
+from takeback.store.location import is_known, workspace_around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from takeback.app.connect import AgentState
     from takeback.errors import Hint
 
+
+# -- agents' versions: which one was tested with this takeback, and which one is installed
+#
+# Agents change often. What is installed is read from where it lies and never asked of the program:
+# some unpack themselves, or look for updates, before they say which version they are.
+#
+#   .../node_modules/@openai/codex-linux-x64/package.json     npm, pnpm, bun: the package around it
+#   .../share/claude/versions/2.1.325                         a version in its own path, after the
+#   .../Cellar/codex/0.166.0/bin/codex                        program's name
+
+
+_VERSION = re.compile(r"v?(\d{1,9}\.\d{1,9}\.\d{1,9})(?![\d.])")
+_LONGEST = 1 << 20
+_MODULES = "node_modules"
+
+
+def check_version(environ: Mapping[str, str], home: str, state: AgentState) -> list[Finding]:
+    """Says which version of a connected agent was tested, and which is installed.
+
+    Another one than was tested is no fault, and nothing is known of it.
+    """
+    if not state.connected or not state.tested:
+        return []
+    found = programs.find(
+        state.program, environ, is_workspace=lambda path: is_known(home, os.fsencode(path))
+    )
+    version = None if found.program is None else installed_version(found.program)
+    if version == state.tested:
+        message = f"{version} is installed, which this takeback was tested with"
+    elif version is not None:
+        age = "newer" if _numbers(version) > _numbers(state.tested) else "older"
+        message = f"{version} is installed, {age} than {state.tested}, which was tested"
+    else:
+        message = f"{state.tested} was tested; which version is installed is not known"
+        message += f": {found.passed_over}" if found.passed_over else ""
+    return [Finding(state.title, OK, message)]
+
+
+def installed_version(program: str) -> str | None:
+    """Returns the version of a program by where it lies; None if that does not tell."""
+    parts = os.path.realpath(program).split("/")
+    if _MODULES in parts:
+        first = len(parts) - parts[::-1].index(_MODULES)
+        package = parts[: first + (2 if "@" in parts[first] else 1)]  # one of a scope has two names
+        return _in_package("/".join((*package, "package.json")))
+    for at, part in enumerate(parts):
+        if os.path.basename(program) in parts[max(0, at - 2) : at] and _VERSION.fullmatch(part):
+            return part.removeprefix("v")
+    return None
+
+
+def _in_package(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", opener=ordinary) as file:
+            said = json.loads(file.read(_LONGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    version = said.get("version") if isinstance(said, dict) else None
+    known = _VERSION.match(version) if isinstance(version, str) else None
+    return None if known is None else known[1]  # without the machine that it is for
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in re.findall(r"\d{1,9}", version))
+
+
+# -- checks the processes that wait for hooks: are they alive, and of the takeback that hooks run?
+#
+# A standby itself checks whether its files have changed, so an old one serves nobody; it only stays
+# in memory. One that was killed leaves its socket, which costs each hook an attempt.
+
+
+_PEER = Struct("3i")  # process, user, group
+_ANSWER_SECONDS = 1.0
+_NAME = "standby"
+
+
+def check_standbys(home: str, *, fix: bool) -> Iterator[Finding]:
+    """Yields a finding for each standby that is no longer of use."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return  # there are none if the system cannot tell who is calling
+    recorded = launcher.recorded(home)
+    for path in launcher.standby_sockets(home):
+        process = _listener(path)
+        if process is None:
+            stale = f"one was killed and left {os.path.basename(path)}"
+        elif recorded is not None and not _is_of(process, recorded[1]):
+            stale = f"process {process} is of another takeback than the hooks run"
+        else:
+            continue
+        if fix:
+            _take_away(path)
+            yield Finding(_NAME, MENDED, f"{stale}; its socket was removed, which ends it")
+        else:
+            yield Finding(_NAME, OFFER, stale, ("end it: ", Command("doctor", "--fix")))
+
+
+def _listener(path: str) -> int | None:
+    """Returns the process that listens at a socket; None if none does."""
+    folder, name = os.path.split(path)
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        try:
+            door.settimeout(_ANSWER_SECONDS)
+            door.connect(f"/proc/self/fd/{place}/{name}")  # a path may have at most 107 bytes
+            peer = door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        except OSError:
+            return None
+        finally:
+            os.close(place)
+    process: int = _PEER.unpack(peer)[0]
+    return process
+
+
+def _is_of(process: int, package: str) -> bool:
+    """Tells whether a process runs the takeback of a directory; True if unknown."""
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return True
+    return os.fsencode(package) in words
+
+
+def _take_away(path: str) -> None:
+    try:
+        durable.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+# -- checks that what connects the agents exists, is ours, and runs
+
+
 _NOTHING = b'{"hook_event_name": "takeback doctor asks", "session_id": "none"}'
 _TOO_SLOW = 0.5
-_PATIENCE = 20.0
+_PROGRAM_SECONDS = 20.0
 
 
 def check_agents(
@@ -92,7 +230,7 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
             input=_NOTHING,
             env=dict(environ),
             capture_output=True,
-            timeout=_PATIENCE,
+            timeout=_PROGRAM_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,18 +1,21 @@
-"""Connects agents to takeback, and disconnects them; their settings belong to the person."""
+"""Connects agents to takeback, disconnects them, and finds those that work here unheard."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 
-from takeback import adapters
-from takeback.adapters import connecting, launcher, third_party
+from takeback import adapters, rooms
+from takeback.adapters import connecting, launcher, message_reader, third_party
 from takeback.adapters.contained import ContainedConnection
 from takeback.adapters.silencing import silencers
-from takeback.app.silence import unheard_since
-from takeback.check.finding import BROKEN, FIX, Finding
+from takeback.check.finding import BROKEN, FIX, OFFER, Finding
 from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
+from takeback.model.agent import ASSISTANT, TOOL, USER
+from takeback.model.checkpoint import TranscriptPart
+from takeback.model.naming import ago
 from takeback.model.value import Value
 from takeback.paths import config_file, takeback_home, user_home
 from takeback.store.location import is_known, workspace_around
@@ -24,6 +27,106 @@ if TYPE_CHECKING:
 
     from takeback.model.agent import FileEdit, Silencer
     from takeback.ports import Connection
+
+
+# -- silence: agents that worked here unheard, or are about to, and the file that did it
+#
+# ``status``, ``log``, the picker, the page and ``doctor`` all say what is found here. A transcript
+# tells it at once: the model has said something after the last event, and no turn is under way that
+# could have its rounds; or a prompt came after that event, which none announced.
+
+
+_TAIL = 1 << 18
+_TICK = 1.0
+"""Seconds that what was said may be newer than the event after it: clocks are read one by one."""
+_ANNOUNCED = 20.0
+"""Seconds by which a prompt is written after its event: a hook may take so long."""
+_LAST_WORDS = 60.0
+"""Seconds by which a transcript whose words have no time may be newer than the last event."""
+_NO_PROMPTS = ("/", "!")
+"""How what a person types begins that may be no prompt: a command, of which no event tells."""
+
+
+def unheard_since(
+    agent: str,
+    transcripts: Iterable[tuple[str, float]],
+    *,
+    heard: float,
+    connected: float,
+    working: bool,
+) -> float | None:
+    """Returns when an agent said something that no event told of; None if it is not known to have.
+
+    ``heard`` is when it was last heard, 0 for never, ``connected`` since when it would be, and
+    ``working`` whether a turn of its has not ended.
+    """
+    after = max(heard, connected)
+    unheard_after = max(heard + _TICK if heard else 0.0, connected)
+    silent_after = max(heard + _LAST_WORDS if heard else 0.0, connected)
+    found = []
+    for path, written in transcripts:
+        if written > after:
+            prompted_after = after + _ANNOUNCED if working else 0.0
+            timed, last = _last_said(agent, path, unheard_after, prompted_after)
+            found += [last] if last else [written] if not timed and written > silent_after else []
+    return max(found, default=None)
+
+
+def _last_said(
+    agent: str, path: str, after: float, prompted_after: float
+) -> tuple[bool, float | None]:
+    """Returns whether the end of a transcript says when, and when something unheard was said.
+
+    That is what follows ``after``, and a prompt of after ``prompted_after`` if that is not 0.
+    """
+    reader = message_reader(agent)
+    tail = rooms.said.read_tail(TranscriptPart(path, 0), _TAIL) if reader is not None else None
+    if len(tail or b"") == _TAIL:
+        tail = (tail or b"").partition(b"\n")[2]
+    timed, asked, last = False, not prompted_after, None
+    for message in reader(tail or b"") if reader is not None else ():
+        if message.time is None:
+            continue
+        timed = True
+        if message.role == USER and message.time > prompted_after:
+            asked = asked or not message.text.startswith(_NO_PROMPTS)
+        elif message.role in (ASSISTANT, TOOL) and message.time > after and asked:
+            last = message.time
+    return timed, last
+
+
+def findings(state: AgentState, now: float | None = None) -> list[Finding]:
+    """Returns what keeps an agent from being heard here; nothing if all is well.
+
+    What only was tried is said too, of an agent that is connected or was heard here.
+    """
+    stops = [str(one) for one in state.silencers if one.stops]
+    tried = [str(one) for one in state.silencers if not one.stops]
+    if state.hindrance is not None:
+        return [_finding(state, state.hindrance, "mend the file, then start it anew")]
+    if state.missed_since is not None:
+        when = ago(state.missed_since, time.time() if now is None else now)
+        worked = f"{state.title} worked here ({when}) without takeback"
+        if not state.connected:
+            hint = Command("init", state.agent)
+            return [Finding(state.title, OFFER, f"{worked}: it is not connected", (hint,))]
+        if stops:
+            return [_finding(state, f"{worked}: {one}", _TAKE_OUT) for one in stops]
+        why = "its hooks are not trusted, or its settings were written anew"
+        return [_finding(state, f"{worked}: {why}", state.advice)]
+    if not state.connected and state.last_event is None:
+        return []
+    return [_finding(state, one, _TAKE_OUT) for one in (*stops, *tried)]
+
+
+_TAKE_OUT = "take that out of it, unless you put it there"
+
+
+def _finding(state: AgentState, message: str, hint: str) -> Finding:
+    return Finding(state.title, BROKEN, message, hint)
+
+
+# -- connects agents to takeback, and disconnects them; their settings belong to the person
 
 
 class Connecting(Value):
@@ -249,7 +352,7 @@ def agent_states(
                 silencers(agent, places, home),
             )
         )
-    return [*states, *_broken()]
+    return [*states, *_unusable()]
 
 
 def connected_agent(program: str, environ: Mapping[str, str], directory: str) -> str | None:
@@ -286,7 +389,7 @@ def stale_hooks(home: str) -> list[Finding]:
     return [Finding("hooks", BROKEN, message, FIX)]
 
 
-def _broken() -> list[AgentState]:
+def _unusable() -> list[AgentState]:
     """Returns the agents of other packages that cannot be used, each with the reason."""
     found = third_party.found().broken
     return [AgentState(name, name, False, None, None, why) for name, why in sorted(found.items())]

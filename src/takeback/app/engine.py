@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from takeback import rooms
-from takeback.app.alone import Alone
 from takeback.app.border import guarded
-from takeback.app.following import Following
+from takeback.app.given import Alone
+from takeback.app.space import Reviewing
 from takeback.app.workspace import location_of
 from takeback.errors import Refused, UsageError
 from takeback.model.event import PROMPT, cleaned
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Engine(Following):
+class Engine(Reviewing):
     """One workspace and everything that can be done with it. Close it, or use ``with``.
 
     For one thread at a time: ``Takeback`` and the sessions made from it hold ``alone``.

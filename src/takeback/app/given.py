@@ -1,14 +1,10 @@
-"""Given: what a program gives to the Python API, looked at before anything is done with it.
-
-A program may give what a method returned where a checkpoint or a turn is meant: what was made, an
-entry of the log, a turn. What is of the wrong kind is the program's mistake, and no bug of ours:
-UsageError says what fits.
-"""
+"""What a program gives to the Python API, looked at first, one call at a time."""
 
 from __future__ import annotations
 
 import os
 
+from takeback.c_modules import RLock
 from takeback.errors import UsageError
 from takeback.model.checkpoint import Checkpoint
 
@@ -17,13 +13,95 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from takeback.app.reverts import TurnLike, Turns
+    from takeback.app.travel import TurnLike, Turns
     from takeback.app.workspace import CheckpointLike
     from takeback.timeline.names import NamedTurn
 
     C = TypeVar("C", bound=type)
+    F = TypeVar("F", bound=Callable[..., Any])
     Taking = Callable[[object], object]
     """Returns what is taken for a value; raises TypeError with what would have fitted."""
+
+# -- one at a time: what lets threads share a ``Takeback``, its sessions and its turns
+#
+#     thread 1   checkpoint ────────┐        rewind ──────
+#     thread 2        turn begins   └─────┐
+#     thread 3            cat             └───┐
+#
+# Whoever calls while another is at it waits; a call begins on what the one before it has left. The
+# lock is the engine's, so that all that was made from one workspace takes turns with all the rest.
+#
+# What waits for a program or a function of somebody else, for minutes perhaps, is done ``aside``:
+# in the same workspace, opened once more, as another process would do it.
+
+
+class Alone:
+    """Held by one thread at a time, which may take it again; UsageError once it is closed."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._is_closed = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._is_closed:
+            self._lock.release()
+            raise UsageError("the workspace was closed", hint="open it again: Takeback.open")
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+    def close(self, close: Callable[[], None]) -> None:
+        """Waits for who is at it, closes the workspace, and lets nobody in any more."""
+        with self._lock:
+            self._is_closed = True
+            close()
+
+
+def aside(function: F) -> F:
+    """Marks a method of a ``one_at_a_time`` class that keeps nobody waiting."""
+    function.is_aside = True  # type: ignore[attr-defined]
+    return function
+
+
+def one_at_a_time(cls: C) -> C:
+    """Makes every public method of a class, but ``close``, hold the lock that is its ``_alone``."""
+    for name, value in list(vars(cls).items()):
+        is_method = callable(value) and not isinstance(value, (staticmethod, type))
+        if is_method and name != "close" and not name.startswith("_"):
+            kept = _aside(value) if hasattr(value, "is_aside") else _alone(value)
+            # By hand, as in ``border``: functools is slow to import.
+            for word in ("__name__", "__qualname__", "__doc__", "__module__"):
+                setattr(kept, word, getattr(value, word))
+            kept.__wrapped__ = value  # type: ignore[attr-defined]
+            setattr(cls, name, kept)
+    return cls
+
+
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with self._alone:
+            return function(self, *args, **options)
+
+    return call
+
+
+def _aside(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with self._alone:
+            own = type(self)(self.engine.opened_again())
+        with own:
+            return function(own, *args, **options)
+
+    return call
+
+
+# -- given: what a program gives to the Python API, looked at before anything is done with it
+#
+# A program may give what a method returned where a checkpoint or a turn is meant: what was made, an
+# entry of the log, a turn. What is of the wrong kind is the program's mistake, and no bug of ours:
+# UsageError says what fits.
+
 
 _MOST = 1 << 62
 _LEADS = ("checkpoint", "entry", "before")

@@ -1,4 +1,4 @@
-"""Looking: what is kept, what changed, who did it."""
+"""Looking: what is kept, what was said, what changed, who did it, and what happened since."""
 
 from __future__ import annotations
 
@@ -7,34 +7,217 @@ import os
 from takeback import config, rooms
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
-from takeback.app.conversations import Conversations
-from takeback.app.endings import turn_is_over
+from takeback.app.recording import Recording
 from takeback.app.switches import OFF, SWITCH, says_off
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger.sessions import open_turns
 from takeback.model.naming import is_whole_turn
 from takeback.model.operation import Between
 from takeback.model.path_text import to_text
-from takeback.model.turn import SHELL
+from takeback.model.turn import PROMPT, SHELL
 from takeback.paths import takeback_home, user_home
+from takeback.remembered import Remembered
 from takeback.store.records import known_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from takeback.app.connect import AgentState
     from takeback.app.workspace import CheckpointLike
+    from takeback.blame import Blame
     from takeback.check.check import Verified, Witness
     from takeback.check.finding import Finding
     from takeback.ledger.ledger import Ledger
+    from takeback.model.agent import MessagePage, PlacedMessage
     from takeback.model.checkpoint import Checkpoint, CountedChange
     from takeback.model.operation import FileDiff, Operation
-    from takeback.model.timeline import Session
+    from takeback.model.timeline import NewsMark, Session
+    from takeback.timeline.conversation import Source
     from takeback.timeline.look import Found, Status
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
-    from takeback.timeline.timeline import Listing, Shown, TimelineEntry
+    from takeback.timeline.timeline import Browsed, Happening, Listing, Shown, TimelineEntry
+
+
+# -- endings: what agents' transcripts say about turns whose end was not announced
+
+
+_TAIL = 1 << 16
+_TRANSCRIPTS_KEPT = 200
+
+
+def turn_is_over(newest: Checkpoint) -> bool:
+    """Tells from the end of a transcript whether a turn ended unannounced, by Esc."""
+    state = _state(newest)
+    return state is not None and _says_over(newest)
+
+
+def _state(newest: Checkpoint) -> tuple[object, ...] | None:
+    """Returns what changes with the transcript; None if the turn is not in it yet."""
+    if newest.agent is None or not newest.transcript:
+        return None
+    part = newest.transcript[-1]
+    try:
+        found = os.stat(part.path)
+    except (OSError, ValueError):
+        return None
+    if newest.kind == PROMPT and found.st_size <= part.size:
+        return None  # the prompt is not written yet: the last line belongs to the turn before
+    return newest.turn_id, found.st_size, found.st_mtime_ns
+
+
+def _says_over(newest: Checkpoint) -> bool:
+    tail = rooms.said.read_tail(newest.transcript[-1], _TAIL)
+    return tail is not None and adapter_of(newest.agent or "").is_over(tail, newest.turn_id)
+
+
+class Stops:
+    """Tells which turns Esc has ended, and reads a transcript only when it has changed.
+
+    Only for agents that have no event for Esc: the others announce every end, and their transcripts
+    may be a moment ahead of it.
+    """
+
+    def __init__(self) -> None:
+        self._seen: Remembered[str, tuple[object, bool]] = Remembered(_TRANSCRIPTS_KEPT)
+
+    def __call__(self, newest: Checkpoint) -> bool:
+        state = _state(newest)
+        if state is None or not adapter_of(newest.agent or "").mute_on_esc:
+            return False
+        path = newest.transcript[-1].path
+        known = self._seen.get(path)
+        if known is None or known[0] != state:
+            known = state, _says_over(newest)
+            self._seen.add(path, known)
+        return known[1]
+
+
+# -- browsing the whole timeline: light rows for everything, full entries for what is in view
+
+
+@guarded
+class Browsing(Recording):
+    """What a list of ten thousand turns needs."""
+
+    def browse(self, *, limit: int = -1) -> Browsed:
+        """Returns the rows of the timeline, newest first, with what places them in a tree."""
+        return self._ask(
+            lambda ledger: rooms.timeline.browse(
+                self._context, ledger, is_over=turn_is_over, limit=limit
+            )
+        )
+
+    def timeline_mark(self) -> str:
+        """Returns a word that changes whenever ``browse`` may have something new to say."""
+        return rooms.timeline.mark(self._context.store)
+
+    def entries(self, ids: Iterable[str]) -> dict[str, TimelineEntry]:
+        """Returns rows in full, by id; one that is gone is left out."""
+        wanted = list(ids)
+        return self._ask(
+            lambda ledger: rooms.timeline.rows_in_full(
+                self._context, ledger, wanted, is_over=turn_is_over
+            )
+        )
+
+    def names_in(self, checkpoint: CheckpointLike, directory: str) -> list[tuple[str, bool]]:
+        """Returns what a directory held at a checkpoint: names, and whether each is a directory."""
+        found = self.find(checkpoint)
+        return rooms.look.names_in(self._context, found, self.path(directory))
+
+    def matching(self, *words: str, only_paths: bool = False) -> frozenset[str]:
+        """Returns the rows that have all words in a prompt or changed path."""
+        return self._ask(
+            lambda ledger: rooms.timeline.matching(ledger, words, only_paths=only_paths)
+        )
+
+
+# -- reading conversations: in the agent's own format, and as a person reads them
+
+
+@guarded
+class Conversations(Browsing):
+    """What was said up to a checkpoint."""
+
+    def conversation(self, checkpoint: CheckpointLike) -> bytes:
+        """Returns the conversation at a checkpoint, in the agent's own format."""
+        found = self._told_here(checkpoint)
+        newest = self._newest_conversation(found)
+        adapter = adapter_of(found.agent or "")
+        return rooms.fork.history_at(self._context, adapter, found, newest)
+
+    def said_last(self, checkpoint: Checkpoint) -> bytes:
+        """Returns the newest conversation that is kept of a session at a checkpoint or before."""
+        from takeback.timeline import conversation as conversation_room
+
+        told = self._ask(lambda ledger: conversation_room.last_told(ledger, checkpoint))
+        return b"" if told is None else self.conversation(told)
+
+    def messages(
+        self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
+    ) -> MessagePage:
+        """Returns what was said up to a checkpoint, with the place before each prompt.
+
+        With ``offset`` and ``limit``, only some of it: numbers count from 0.
+        """
+        from takeback.timeline import conversation as conversation_room
+
+        found = self._told_here(checkpoint)
+        told = self._ask(lambda ledger: conversation_room.last_told(ledger, found))
+        offset = max(0, offset)
+        if self._pages is None:
+            return conversation_room.page(self._said(found, told), offset=offset, limit=limit)
+        of = self._source(found, told)
+        return self._pages.page(of, lambda: self._said(found, told), offset=offset, limit=limit)
+
+    def messages_at_hand(
+        self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
+    ) -> MessagePage | None:
+        """Returns what ``messages`` does, if the conversation need not be read for it."""
+        from takeback.timeline import conversation as conversation_room
+
+        found = self._told_here(checkpoint)
+        told = self._ask(lambda ledger: conversation_room.last_told(ledger, found))
+        if self._pages is None:
+            return None
+        return self._pages.at_hand(self._source(found, told), offset=max(0, offset), limit=limit)
+
+    def _told_here(self, checkpoint: CheckpointLike) -> Checkpoint:
+        """Returns a checkpoint; raises Refused for a model if a model told of its session.
+
+        It may have named the conversation of another workspace as that session's.
+        """
+        found = self.find(checkpoint)
+        if found.below is not None:
+            what, why = f"what was said in {found.session}", f"a tool of {found.below} told of it"
+            self.refuse_to_show(what, why)
+        return found
+
+    def _source(self, place: Checkpoint, told: Checkpoint | None) -> Source:
+        newest = None if told is None else self._newest_conversation(told)
+        return self._ask(
+            lambda ledger: rooms.conversation.source(self._context, ledger, place, told, newest)
+        )
+
+    def _said(self, place: Checkpoint, told: Checkpoint | None) -> Iterator[PlacedMessage]:
+        """Returns all that was said up to a place; ``told`` keeps the conversation."""
+        from takeback.adapters import message_reader
+        from takeback.timeline import conversation as conversation_room
+
+        prompts = self._ask(lambda ledger: conversation_room.prompts_until(ledger, place, told))
+        history = b"" if told is None else self.conversation(told)
+        return conversation_room.placed(history, message_reader(place.agent or ""), prompts)
+
+    def _newest_conversation(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        """Returns the newest checkpoint of the session after one that keeps a conversation."""
+        from takeback.ledger.lists import told_since
+
+        return self._ask(lambda ledger: told_since(ledger, checkpoint))
+
+
+# -- looking
 
 
 @guarded
@@ -267,7 +450,7 @@ class Reading(Conversations):
 
     def silence(self) -> list[Finding]:
         """Returns which agents worked here unheard, or will, and the file that does it."""
-        from takeback.app.silence import findings
+        from takeback.app.connect import findings
 
         now = self._context.clock.now()
         return [one for state in self.agents() for one in findings(state, now)]
@@ -363,3 +546,61 @@ def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:
         return SWITCH
     settings = config.for_all(environ)
     return config.unwanted_by(settings, os.fsdecode(root), os.fsdecode(user_home(environ)))
+
+
+# -- file history: what became of single files, and who wrote their lines
+
+
+@guarded
+class FileHistory(Reading):
+    """What is known about some files rather than about all of them."""
+
+    def blame(self, path: str | bytes, checkpoint: CheckpointLike | None = None) -> Blame:
+        """Returns who wrote each line of a file, as it is now or at a checkpoint."""
+        inside = self.path(path)
+        self.refuse_hidden(inside)
+        found = None if checkpoint is None else self.find_kept(checkpoint)
+        tree = rooms.look.present_tree(self._context) if found is None else found.tree
+        state = rooms.blame.State(tree, found)
+        store = self._context.store
+        return self._ask(lambda ledger: rooms.blame.blame(store, ledger, state, inside))
+
+    def show_files(
+        self, checkpoint: CheckpointLike, paths: Iterable[str | bytes], *, color: bool = False
+    ) -> tuple[Shown, bytes]:
+        """Returns a checkpoint with the changes of some paths only, and these as a diff.
+
+        Of a turn, that is what it did; else what was found changed. Raises UsageError for a path
+        that is nowhere.
+        """
+        shown, between = self.show(checkpoint), self.states(checkpoint)
+        old, new = bytes.fromhex(between.old), bytes.fromhex(between.new)
+        named = self._known_paths(paths, old, new)
+        steps = tuple(step.limited_to(named) for step in shown.steps)
+        limited = shown.replace(entry=shown.entry.limited_to(named), steps=steps)
+        return limited, self._patch(between, named, color=color)
+
+
+# -- following: what happened in a workspace since one last looked
+
+
+@guarded
+class Following(FileHistory):
+    """What somebody needs who looks again and again."""
+
+    def seen_now(self) -> NewsMark:
+        """Returns the present moment, to ask later what is new since."""
+        log = self.operation_log()
+        return self._ask(lambda ledger: rooms.timeline.seen_now(ledger, log))
+
+    def news(self, since: NewsMark) -> tuple[list[Happening] | None, NewsMark]:
+        """Returns what is new since a moment, oldest first, and the present moment.
+
+        None instead of a list if it cannot be told one by one: all of it has to be read again.
+        """
+        log = self.operation_log()
+        return self._ask(
+            lambda ledger: rooms.timeline.happened(
+                self._context, ledger, log, since, is_over=turn_is_over
+            )
+        )

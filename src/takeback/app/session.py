@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from takeback.app.alone import Alone
     from takeback.app.engine import Engine
+    from takeback.app.given import Alone
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.turns.receive import Received

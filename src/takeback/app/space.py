@@ -1,10 +1,12 @@
-"""Space: what keeps the store of a workspace small, and brings back what was dropped."""
+"""Beside the work: bisects in a directory of their own, the store's space, states side by side."""
 
 from __future__ import annotations
 
+import os
+
 from takeback import rooms
-from takeback.app.bisects import Bisects
 from takeback.app.border import guarded
+from takeback.app.forks import Summarising
 from takeback.errors import (
     Command,
     GitFailed,
@@ -14,20 +16,116 @@ from takeback.errors import (
     UsageError,
     WriteFailed,
 )
-from takeback.model.path_text import covers
+from takeback.model.ids import SnapshotId
+from takeback.model.operation import Between
+from takeback.model.path_text import covers, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from typing import Final
 
     from takeback.app.workspace import CheckpointLike
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.bisect.bisect import Bisected, Bisection, Inquiry, Run
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint, CountedChange, Entry
     from takeback.model.ids import CheckpointId
+    from takeback.model.timeline import ReviewedChange
     from takeback.purge.purge import Purge, Purging
     from takeback.retention.prune import Prune, Pruning, Upkeep
     from takeback.retention.sweep import Together
     from takeback.retention.trash import Restored
     from takeback.store.history import Trash
+
+
+# -- bisects: finding the turn that broke a command, beside the workspace and not in it
+
+
+@guarded
+class Bisects(Summarising):
+    """Everything that tries a command on the files of checkpoints."""
+
+    def bisect(
+        self,
+        good: CheckpointLike,
+        bad: CheckpointLike,
+        command: Sequence[str],
+        *,
+        copies: Iterable[str | bytes] = (),
+        timeout: float | None = None,
+    ) -> Bisected:
+        """Finds what broke a command between two checkpoints: runs it on the states in between.
+
+        It runs in a scratch directory, with ``copies`` of paths that no checkpoint holds, such as
+        ``.venv``; a run of more than ``timeout`` seconds is bad. Each verdict is kept, so a search
+        that was broken off carries on if it is called again. Raises UsageError if ``good`` is not
+        good or ``bad`` not bad, BrokenOff, and Refused if another search is under way.
+        """
+        asked = self.bisection(good, bad, command, copies=copies, timeout=timeout)
+        reporter = self._context.reporter
+        runs: list[Run] = []
+
+        def heard(run: Run) -> None:
+            runs.append(run)
+            reporter.progress("runs", len(runs), asked.most_runs)
+
+        return asked.run(heard)
+
+    def bisection(
+        self,
+        good: CheckpointLike,
+        bad: CheckpointLike,
+        command: Sequence[str],
+        *,
+        copies: Iterable[str | bytes] = (),
+        timeout: float | None = None,
+    ) -> Bisection:
+        """Returns the search for what broke a command between two checkpoints, to be ``run``.
+
+        ``copies`` are paths that no checkpoint holds, such as ``.venv``: the command gets a copy. A
+        run of more than ``timeout`` seconds is bad. Raises Refused if another one is under way.
+        """
+        if not command or not command[0]:
+            raise UsageError("there is no command to be run", hint="it stands behind --")
+        inquiry = rooms.bisect.Inquiry(
+            self.find_kept(good).id,
+            self.find_kept(bad).id,
+            tuple(command),
+            tuple(self._copied(path) for path in copies),
+            timeout,
+        )
+        rooms.bisect.refuse_second(self._context, inquiry)
+        return self._bisection(inquiry)
+
+    def bisection_under_way(self) -> Bisection:
+        """Returns the search that was begun and not finished; raises Refused if there is none."""
+        return self._bisection(rooms.bisect.kept(self._context))
+
+    def reset_bisection(self) -> bool:
+        """Gives up the search that was begun and not finished; False if there is none."""
+        self.refuse_inside("giving up a bisection")
+        return rooms.bisect.reset(self._context)
+
+    def broken_by(self, found: Bisected) -> list[CountedChange]:
+        """Returns what changed from the last good state to the first bad one."""
+        old, new = found.good.checkpoint, found.broken[-1].checkpoint
+        return rooms.look.changes(self._context, Between.of_trees(old.tree, new.tree))
+
+    def _bisection(self, inquiry: Inquiry) -> Bisection:
+        self.refuse_program("a run of a command")
+        good, bad = self.find_kept(inquiry.good), self.find_kept(inquiry.bad)
+        among = self._ask(lambda ledger: rooms.bisect.places(self._context, ledger, good, bad))
+        return rooms.bisect.Bisection(self._context, inquiry, among)
+
+    def _copied(self, path: str | bytes) -> bytes:
+        """Returns a path in the workspace, of which a copy is wanted; raises UsageError."""
+        found = self.path(path)
+        if not found or not os.path.lexists(os.path.join(self.root, found)):
+            raise UsageError(f"there is no {to_text(os.fsencode(path))} to be copied")
+        return found
+
+
+# -- space: what keeps the store of a workspace small, and brings back what was dropped
 
 
 @guarded
@@ -175,7 +273,7 @@ class Space(Bisects):
 
     def gone_workspaces(self) -> list[bytes]:
         """Returns the workspaces of the user whose directory is gone, or was moved."""
-        from takeback.app.gone import gone_workspaces
+        from takeback.app.beginning import gone_workspaces
 
         if self._model:
             return []
@@ -191,3 +289,50 @@ class Space(Bisects):
             wait=context.policy.lock_wait,
             disk_floor=context.policy.disk_floor,
         )
+
+
+# -- reviewing: what a turn changed, or a rewind would change, with all its lines
+
+
+AFTER: Final = "after"
+"""What the turn that begins there changed; of any other checkpoint, what changed before it."""
+NOW: Final = "now"
+"""What going there would do to the files as they are."""
+PREVIOUS: Final = "previous"
+"""What changed from the state before it."""
+WORDS = (AFTER, NOW, PREVIOUS)
+
+
+@guarded
+class Reviewing(Space):
+    """Two states side by side: a checkpoint, and another one, or the files as they are."""
+
+    def review(self, checkpoint: CheckpointLike, to: str = AFTER) -> tuple[ReviewedChange, ...]:
+        """Returns what differs, by path. ``to`` is one of the words above, or a checkpoint.
+
+        With ``now`` it is in the direction of the rewind: from the files as they are.
+        """
+        found = self.find_kept(checkpoint)
+        if to == NOW:
+            preview = self.preview(found)
+            plan = preview.plan
+            made = rooms.review.joined((*plan.writes, *plan.deletes), preview.changes)
+            return tuple(one.replace(tickable=one.change.path not in plan.saved) for one in made)
+        return rooms.review.reviewed(self._context.store, self._between(found, to))
+
+    def _between(self, found: Checkpoint, to: str) -> Between:
+        if to == AFTER:
+            return self.states(found)
+        own = SnapshotId(found.tree.hex())
+        if to != PREVIOUS:
+            return Between(own, SnapshotId(self.find_kept(to).tree.hex()))
+
+        def question(ledger: Ledger) -> SnapshotId | None:
+            return ledger.state_before(found)
+
+        return Between(self._ask(question) or own, own)
+
+    def content(self, path: bytes, entry: Entry | None) -> bytes:
+        """Returns the bytes of one side of a change that ``review`` gave."""
+        self.refuse_hidden(path)
+        return rooms.review.content(self._context.store, path, entry)

@@ -1,21 +1,33 @@
-"""Travel: going to a checkpoint, with files, conversation, or both."""
+"""Travel: going to a checkpoint, taking turns out of the files, undo and redo."""
 
 from __future__ import annotations
 
+import os
+
 from takeback import rooms
 from takeback.adapters import adapter_of
+from takeback.app import given
 from takeback.app.border import guarded
-from takeback.app.endings import turn_is_over
-from takeback.app.merging import Merging
-from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, WhichSession
+from takeback.app.reading import Following, turn_is_over
+from takeback.errors import (
+    FILES_ALONE,
+    Command,
+    Expired,
+    NoSuchCheckpoint,
+    RecoveredInstead,
+    UsageError,
+    WhichSession,
+)
 from takeback.model.coverage import NO_OVERRIDES, Overrides
-from takeback.model.naming import NEWEST
+from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.naming import NEWEST, is_turn_name, split_name
 from takeback.model.turn import PROMPT
-from takeback.rewind.request import KEEP_NOTHING
+from takeback.rewind.request import ALL_OTHERS, EDITS, KEEP_NOTHING, kept_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Final, TypeAlias
 
     from takeback.app.workspace import CheckpointLike
     from takeback.capture.capture import Captured
@@ -24,14 +36,83 @@ if TYPE_CHECKING:
     from takeback.gate.living import Living
     from takeback.ledger.follow import Steady
     from takeback.ledger.ledger import Ledger
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Outcome, Plan, Preview, ScopeKind
+    from takeback.merge.deeds import Stretch
+    from takeback.merge.picking import Offer
+    from takeback.merge.revert import Taken
+    from takeback.model.checkpoint import Change, Checkpoint, Resume
+    from takeback.model.ids import SessionId
+    from takeback.model.merge import ConflictChoices, TextChange
+    from takeback.model.operation import Move, Outcome, Plan, Preview, ScopeKind, Step, StepKind
+    from takeback.model.timeline import Turn
     from takeback.rewind.request import Facts, Keeping, Request, Scope
     from takeback.rewind.rewind import Recovered
+    from takeback.timeline.names import NamedTurn
     from takeback.turns.running import RunningTurn
 
     Asked = Callable[[Captured], Request]
     """Makes a request from the files as they are."""
+    TurnLike: TypeAlias = "CheckpointLike | NamedTurn"
+    """A turn, or a step of one, by name or as a value; a checkpoint is one of the turn meant."""
+    Turns: TypeAlias = "TurnLike | Iterable[TurnLike]"
+
+# -- merging: what goes into a goal that no checkpoint has, read from the ledger
+
+
+@guarded
+class Merging(Following):
+    """What a rewind keeps, and what a revert takes out."""
+
+    def _keeping(
+        self, captured: Captured, request: Request, target: Checkpoint, keeping: Keeping
+    ) -> Request:
+        """Returns a request to go to a checkpoint as one that keeps something of the time since."""
+        what = kept_named(keeping.what)  # whatever the types say, it may come from anywhere
+        if not request.scope.files:
+            return request
+        if what == EDITS:
+            store = self._context.store
+            edits = self._ask(lambda ledger: rooms.revert.edits_since(store, ledger, target))
+            request = rooms.picking.keep_edits(captured, request, edits, keeping.choices)
+        if what == ALL_OTHERS:
+            own = (turn for turn, _ in request.facts.turns if turn.session in request.facts.family)
+            taken = [self._taken(self._since(turn, target)) for turn in own]
+            request = rooms.picking.keep_all_others(captured, request, taken[::-1], keeping.choices)
+        return self._only_picked(captured, request, keeping.choices)
+
+    def _only_picked(
+        self, captured: Captured, request: Request, choices: ConflictChoices
+    ) -> Request:
+        """Returns a request as one for what a person has picked of it, if they have."""
+        if choices.picked is None:
+            return request
+        return rooms.picking.only(captured, request, choices.picked)
+
+    def offers(self, plan: Plan) -> list[Offer]:
+        """Returns what can be picked of a plan, path by path."""
+        return list(rooms.picking.offers(self._context.store, plan))
+
+    def text_change(self, change: Change) -> TextChange | None:
+        """Returns the lines that differ, with the hunks; None if there are none to pick from."""
+        if self.hides(change.path):
+            return None
+        return rooms.picking.text_of(self._context.store, change)
+
+    def _since(self, turn: Turn, target: Checkpoint) -> NamedTurn:
+        """Returns a turn as far as it came after a checkpoint, which may be within it."""
+        found = self._ask(lambda ledger: rooms.names.whole(ledger, turn))
+        inside = found.before.order < target.order < found.after.order
+        return found.replace(before=target) if inside else found
+
+    def _taken(self, turn: NamedTurn) -> Taken:
+        store, ends = self._context.store, (self.find_kept(turn.before), self.find_kept(turn.after))
+
+        def question(ledger: Ledger) -> list[Stretch]:
+            return rooms.deeds.deeds(store, ledger, turn.turn, ends, shared=True)
+
+        return rooms.revert.Taken(self._ask(question), turn.words, turn.turn.session)
+
+
+# -- travel
 
 
 @guarded
@@ -364,3 +445,230 @@ class _TakenIn:
 
     def __exit__(self, *exc: object) -> None:
         self._steady.__exit__()
+
+
+# -- reverts: taking turns out of the files, and keeping what came after them
+
+
+@guarded
+class Reverts(Travel):
+    """Everything that takes out one turn and leaves the others."""
+
+    def turn(self, name: str, *, session: str | None = None) -> NamedTurn:
+        """Returns the turn, or the step of one, that a name means.
+
+        Raises NoSuchCheckpoint or WhichSession, and UsageError if it is in no turn.
+        """
+        named, place = split_name(name)
+        if not is_turn_name(place):
+            found = self.find(name, session=session)
+            return self._ask(lambda ledger: rooms.names.turn_of(ledger, found))
+        whose = session if named is None else named
+        return self._ask(
+            lambda ledger: rooms.names.turn_named(ledger, place, self._meant(ledger, whose))
+        )
+
+    def plan_revert(
+        self,
+        turns: Turns,
+        paths: Iterable[str | bytes] = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what ``revert`` would change; changes nothing. Its ``conflicts`` need choices."""
+        named = given.turns(turns)
+        made = self._plan_merge(self._reverting(self._turns(named), paths, choices), overrides)
+        return made.replace(whose=self.taken(*named))
+
+    def revert(
+        self,
+        turns: Turns,
+        paths: Iterable[str | bytes] = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Takes some turns out of the files, and leaves what came after them.
+
+        A turn is ``turn:3``, one of its steps ``turn:3.2``, any checkpoint within it, or the value.
+        """
+        return self._merge(self._reverting(turns, paths, choices), overrides, shown)
+
+    def _reverting(
+        self,
+        turns: Turns,
+        paths: Iterable[str | bytes],
+        choices: ConflictChoices,
+    ) -> Asked:
+        """Returns what makes the request from the files and the turns as they are by then."""
+        meant, named = given.turns(turns), tuple(paths)
+        return lambda captured: self._without(captured, self._turns(meant), named, choices)
+
+    def _turns(self, turns: Iterable[str | NamedTurn]) -> list[NamedTurn]:
+        """Returns turns as they are now, the newest first, each once."""
+        found: dict[str, NamedTurn] = {}
+        for one in turns:
+            now = self.turn(one) if isinstance(one, str) else self._again(one)
+            found[now.after.id] = now
+        if not found:
+            raise UsageError("no turn is named", hint=("name one: ", Command("revert", "turn:3")))
+        return sorted(found.values(), key=lambda one: one.after.order, reverse=True)
+
+    def _again(self, turn: NamedTurn) -> NamedTurn:
+        """Returns a turn as it is now: it may have gone on since it was looked up."""
+        if turn.step is not None:
+            return turn
+        return self._ask(lambda ledger: rooms.names.turn_of(ledger, turn.before))
+
+    def _without(
+        self,
+        captured: Captured,
+        turns: Sequence[NamedTurn],
+        paths: tuple[str | bytes, ...],
+        choices: ConflictChoices,
+    ) -> Request:
+        newest = turns[0]
+        wanted = rooms.revert.Without(
+            taken=[self._taken(one) for one in turns],
+            scope=self._scope(paths, False),
+            about=_about(turns),
+            owner=newest.turn.session,
+        )
+        facts = self._facts(turns[-1].before)
+        request = rooms.revert.request(captured, wanted, choices, facts)
+        return self._only_picked(captured, request, choices)
+
+
+def _about(turns: Sequence[NamedTurn]) -> str:
+    """Names some turns in one line, the oldest first."""
+    if len(turns) == 1:
+        return turns[0].words
+    names = [_number(one) for one in reversed(turns)]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _number(turn: NamedTurn) -> str:
+    return turn.replace(turn=turn.turn.replace(prompt=None)).words
+
+
+# -- steps: undo and redo, for whatever moved files, conversation, or both
+
+
+# the kinds of operation.py, which a capture need not import
+_UNDO: Final = "undo"
+_REDO: Final = "redo"
+
+
+@guarded
+class Steps(Reverts):
+    """Everything that goes back or forth over the operation log."""
+
+    def next_undo(self) -> Step:
+        """Returns the operation that undo would take back; raises Refused."""
+        return rooms.rewind.next_step(self._context, _UNDO)
+
+    def next_redo(self) -> Step:
+        """Returns the operation that redo would do again; raises Refused."""
+        return rooms.rewind.next_step(self._context, _REDO)
+
+    def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``undo`` would change; changes nothing."""
+        return self._plan_step(_UNDO, overrides)
+
+    def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``redo`` would change; changes nothing."""
+        return self._plan_step(_REDO, overrides)
+
+    def _plan_step(self, kind: StepKind, overrides: Overrides) -> Plan:
+        step = rooms.rewind.next_step(self._context, kind)
+        made = rooms.plan.plan(self._context, self._request_of_step(kind, step, overrides))
+        if not step.operation.moves_conversation:
+            return made
+        return made.replace(goes_on=self._current(step.operation, before=step.last))
+
+    def _request_of_step(self, kind: StepKind, step: Step, overrides: Overrides) -> Request:
+        goes_to = self._goes_to(step)
+        facts = rooms.rewind.relevant(self._facts(goes_to))
+        request = rooms.rewind.request(self._context, kind, step, goes_to)
+        return request.replace(overrides=overrides, facts=facts)
+
+    def _goes_to(self, step: Step) -> Checkpoint:
+        """Returns where a step goes; raises Expired if files are to come from there and cannot."""
+        try:
+            found = self._by_id(step.goes_to)
+        except NoSuchCheckpoint:
+            raise Expired(
+                f"the files of {step.goes_to} have expired, and its session is gone",
+                hint=("what was pruned: ", Command("log", "--operations")),
+            ) from None
+        return self.find_kept(found) if step.operation.moves_files else found
+
+    def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Takes back the newest operation that has not been taken back."""
+        return self._step(_UNDO, overrides, shown)
+
+    def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Does again what the last undo took back."""
+        return self._step(_REDO, overrides, shown)
+
+    def recover_instead_of(self, kind: StepKind) -> None:
+        """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
+
+        After a recovery ``undo`` and ``redo`` mean an operation other than the caller saw.
+        """
+        if self.interrupted:
+            with self._context.locked() as locked:
+                self._recover_instead_of(locked, kind)
+
+    def _recover_instead_of(self, locked: LockedContext, kind: str) -> None:
+        if self._recover_and_say(locked) is not None:
+            raise RecoveredInstead(
+                f"an interrupted operation was recovered first, so {kind} now means something else",
+                hint=("look at the files, then run it again: ", Command(kind)),
+            )
+
+    def _step(self, kind: StepKind, overrides: Overrides, shown: Plan | None) -> Outcome:
+        with self._context.locked() as locked:  # from the decision until it is done
+            self._recover_instead_of(locked, kind)
+            with self._taken_in(locked) as captured:
+                step = rooms.rewind.next_step(locked, kind)
+                request = self._request_of_step(kind, step, overrides)
+            outcome = rooms.rewind.rewind(locked, captured, request, shown=shown)
+        return self._with_session(outcome, step.operation)
+
+    def _with_session(self, outcome: Outcome, operation: Move) -> Outcome:
+        """Says which session to continue with after an undo or redo that moved a conversation."""
+        if not operation.moves_conversation:
+            return outcome
+        wanted = self._current(operation)
+        newest = None
+        if wanted is not None:
+            session = wanted
+            newest = self._ask(lambda ledger: rooms.names.newest_of(ledger, session))
+        if newest is None:
+            return outcome.replace(resume=self._fresh_start(operation))
+        resume = rooms.fork.resume_of(self._context, newest, adapter_of(newest.agent or ""))
+        moved = outcome.replace(session=wanted, resume=resume)
+        return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)
+
+    def _current(self, operation: Move, before: Move | None = None) -> SessionId | None:
+        """Returns the session that the conversation of an operation is at, or was at before one."""
+        return self._ask(
+            lambda ledger: rooms.refuse.current_session(
+                self._context, ledger, operation.session, before=before
+            )
+        )
+
+    def _fresh_start(self, operation: Move) -> Resume | None:
+        """Returns how a conversation starts over, if an undo leads to before its first prompt."""
+        if operation.target is None:
+            return None
+        try:
+            target = self._by_id(operation.target)
+        except NoSuchCheckpoint:  # its session is gone
+            return None
+        adapter = adapter_of(target.agent or "")
+        where = target.directory or os.fsdecode(self.root)
+        return rooms.fork.resume_line(self._context, target, adapter.start(where))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, TypeAlias, TypeVar
 
-    from takeback.app.async_session import AsyncAgentTurn
-    from takeback.app.endings import Stops
+    from takeback.app.async_api import AsyncAgentTurn
+    from takeback.app.reading import Stops
     from takeback.app.session import AgentTurn
     from takeback.context import LockedContext
     from takeback.ledger.follow import BringUp, Index, LaggingIndex, Steady
@@ -324,7 +324,7 @@ class OpenWorkspace:
         if not notes.with_open_turn(self._context.store):
             return  # nearly always, and then the capture code need not be imported
         if self._stops is None:
-            from takeback.app.endings import Stops
+            from takeback.app.reading import Stops
 
             self._stops = Stops()
         rooms.receive.close_ended(self._context, self._stops)
@@ -377,7 +377,7 @@ class OpenWorkspace:
         return self._ask(lambda ledger: self._whose(ledger, session, place))
 
     def _whose(self, ledger: Ledger, session: str | None, place: str = "") -> Meant:
-        from takeback.app.endings import turn_is_over
+        from takeback.app.reading import turn_is_over
         from takeback.model.naming import names_newest
 
         context = self._context

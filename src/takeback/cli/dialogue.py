@@ -1,31 +1,308 @@
-"""What rewind, undo and redo have in common: show the plan, ask, do it, say what was done."""
+"""The dialogue about a plan: what is shown, asked, chosen, edited and refused."""
 
 from __future__ import annotations
+
+import os
 
 import click
 
 from takeback.app import proposal as proposals
-from takeback.cli.conflicts import Conflicts
-from takeback.cli.picking import Picking
-from takeback.cli.refusals import Refusals
-from takeback.cli.terminal import agrees, ask
-from takeback.errors import PartlyDone, Refused
+from takeback.app.proposal import Disputes
+from takeback.cli.terminal import agrees, ask, ask_number, not_listed
+from takeback.errors import PartlyDone, Refused, UsageError
 from takeback.model.coverage import Overrides
 from takeback.model.merge import CHOICES
-from takeback.model.operation import SUMMARISE
+from takeback.model.operation import REWIND, SUMMARISE
+from takeback.ordinary import ordinary
 from takeback.words import choices, documents, outcomes, plans
 from takeback.words.outcomes import COMMAND_LINE
-from takeback.words.text import NOTHING_CHANGED
+from takeback.words.text import NOTHING_CHANGED, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from takeback.app.engine import Engine
-    from takeback.app.proposal import Proposal
+    from takeback.app.proposal import Dispute, Proposal
     from takeback.cli.call import Call
-    from takeback.model.operation import Outcome, Plan
+    from takeback.merge.picking import Offer
+    from takeback.model.checkpoint import Change, Entry
+    from takeback.model.merge import (
+        Conflict,
+        ConflictChoice,
+        ConflictChoices,
+        OtherLines,
+        Pick,
+        ShownHunk,
+        TextChange,
+    )
+    from takeback.model.operation import OperationKind, Outcome, Plan
+    from takeback.words.plans import Question
     from takeback.words.text import Paint
+
+    Say = Callable[[Iterable[str]], None]
+
+# -- the objections to a plan, asked line by line: one question each, as in the picker
+
+
+class Refusals:
+    """Asks with ``ask``, which returns None if the person steps back; ``ways`` says how to."""
+
+    def __init__(
+        self, ask: Callable[[str], str | None], say: Callable[[str], None], *, ways: str
+    ) -> None:
+        self._ask = ask
+        self._say = say
+        self._ways = ways
+
+    def answers(self, plan: Plan) -> dict[str, bool] | None:
+        """Returns the chosen fields of ``Overrides``; None if the person steps back."""
+        given: dict[str, bool] = {}
+        for found in plans.objections(plan):
+            field = self._answer(plans.refusal(found, plan))
+            if field is None:
+                return None
+            given[field] = True
+        return given
+
+    def _answer(self, question: Question) -> str | None:
+        self._say(question.title)
+        for path in question.paths:
+            self._say(f"  {shown_file(path)}")
+        self._say(question.consequence)
+        if question.word is not None:
+            return self._word(question.word, question.answers[0].field)
+        for at, answer in enumerate(question.answers, 1):
+            self._say(f"{at:>4}  {answer.title}")
+        number = ask_number(
+            lambda: self._ask(f"number, {self._ways}: "), self._say, len(question.answers)
+        )
+        return None if number is None else question.answers[number - 1].field
+
+    def _word(self, word: str, field: str) -> str | None:
+        while True:
+            typed = self._ask(f"{plans.type_it(word)} ")
+            if typed is None:
+                return None
+            if typed == word:
+                return field
+            self._say(plans.not_it(typed))
+
+
+# -- the conflicts of a plan, asked line by line: one question for each disputed stretch
+
+
+class Conflicts:
+    """Asks with ``ask``, which returns None if the person steps back; ``ways`` says how to."""
+
+    def __init__(
+        self,
+        ask: Callable[[str], str | None],
+        say: Callable[[str], None],
+        paint: Paint,
+        *,
+        ways: str,
+    ) -> None:
+        self._ask = ask
+        self._say = say
+        self._paint = paint
+        self._ways = ways
+
+    def answers(self, plan: Plan, before: ConflictChoices) -> ConflictChoices | None:
+        """Returns what was chosen, ``before`` included; None if the person steps back."""
+        disputes = Disputes(plan.conflicts, plan.kind, before)
+        last: Conflict | None = None
+        while (dispute := disputes.next) is not None:
+            if dispute.conflict is not last:
+                last = dispute.conflict
+                self._say(f"{outcomes.title(last, dispute.kind)}.")
+            chosen = self._one(dispute)
+            if chosen is None:
+                return None
+            disputes.settle(chosen)
+        return disputes.chosen
+
+    def _one(self, dispute: Dispute) -> ConflictChoice | None:
+        conflict, stretch = dispute.conflict, dispute.stretch
+        if stretch is not None:
+            for line in outcomes.stretch_lines(stretch, dispute.kind, self._paint):
+                self._say(line)
+        for at, name in enumerate(conflict.choices, 1):
+            self._say(f"{at:>4}  {outcomes.choice(name)} ({name})")
+        number = ask_number(
+            lambda: self._ask(f"number or word, {self._ways}: "),
+            self._say,
+            len(conflict.choices),
+            {name: at for at, name in enumerate(conflict.choices, 1)},
+        )
+        return None if number is None else conflict.choices[number - 1]
+
+
+# -- the editor: lets a person change a text. ``$VISUAL``, else ``$EDITOR``, else ``vi``
+#
+# It is a program with its arguments, not a shell command. One in a workspace is not run: an agent
+# could have put it there.
+
+
+def edited(tb: Engine, text: bytes) -> bytes:
+    """Returns a text as the person left it; raises UsageError if there was no editor for it."""
+    from subprocess import run
+    from tempfile import NamedTemporaryFile
+
+    argv = _editor(tb)
+    with NamedTemporaryFile(prefix="takeback-", suffix=".diff") as file:
+        file.write(text)
+        file.flush()
+        try:
+            status = run([*argv, file.name], env={**os.environ, "PATH": tb.trusted_path}).returncode
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            raise UsageError(f"{argv[0]} could not be started: {reason}") from None
+        if status:
+            raise UsageError(f"{argv[0]} ended with status {status}, so nothing was edited")
+        # An editor may have put another file there.
+        with open(file.name, "rb", opener=ordinary) as now:
+            return now.read()
+
+
+def _editor(tb: Engine) -> list[str]:
+    from shlex import split
+
+    line = next((os.environ[n] for n in ("VISUAL", "EDITOR") if os.environ.get(n)), "vi")
+    try:
+        words = split(line)
+    except ValueError:  # a quotation mark without its end
+        words = []
+    found = tb.find_program(words[0]) if words else None
+    if found is None or found.program is None:
+        why = found.passed_over if found is not None and found.passed_over else f"{line!r}"
+        raise UsageError(f"there is no editor to run: {why}", hint="name one in EDITOR")
+    return [found.program, *words[1:]]
+
+
+# -- the changes of a plan, asked hunk by hunk as ``git restore -p`` does
+
+
+_WHOLE = "ynq?"
+_HUNK = "ynadeq?"
+_HUNKS = "ynadseq?"
+_HINT = b"""\
+# The lines behind a plus are what the file gets. To keep a line that is marked with a minus, make
+# it a space; remove lines with a plus to do without them. Lines that begin with # are left out.
+# If you remove everything, nothing is edited.
+"""
+
+
+class _Quit(Exception):
+    """The person wants no more questions."""
+
+
+class Picking:
+    """Asks about each change of a plan: takes it, leaves it, splits or edits a hunk."""
+
+    def __init__(self, tb: Engine, say: Say, paint: Paint) -> None:
+        self._tb = tb
+        self._say = say
+        self._paint = paint
+        self._picked: dict[bytes, Pick] = {}
+        self._kind: OperationKind = REWIND
+
+    def answers(self, plan: Plan) -> dict[bytes, Pick]:
+        """Returns what was picked, by path; nothing if nothing was."""
+        self._kind = plan.kind
+        offers = self._tb.offers(plan)
+        self._say(plans.not_asked_lines(plan, offers))
+        try:
+            for offer in offers:
+                self._offer(offer)
+        except _Quit:
+            pass
+        return self._picked
+
+    def _offer(self, offer: Offer) -> None:
+        change = offer.change
+        text = self._tb.text_change(change) if not offer.below else None
+        self._say([plans.file_line(change, self._paint)])
+        if text is not None and change.old is not None and change.new is not None:
+            self._by_hunks(change, text, change.old, change.new)
+            return
+        self._say(plans.offer_lines(offer, text, self._paint))
+        if self._key(plans.whole_question(change, self._kind), _WHOLE) == "y":
+            self._picked |= offer.whole()
+
+    def _by_hunks(self, change: Change, text: TextChange, old: Entry, new: Entry) -> None:
+        mode, stopped = old.mode, False
+        taken: list[OtherLines] = []
+        try:
+            if old.mode != new.mode and self._takes_mode(change):
+                mode = new.mode
+            self._hunks(text, taken)
+        except _Quit:
+            stopped = True
+        if taken or mode != old.mode:
+            self._picked[change.path] = text.pick(change, mode, taken)
+        if stopped:
+            raise _Quit
+
+    def _takes_mode(self, change: Change) -> bool:
+        return self._key(plans.mode_question(change, self._kind), _WHOLE) == "y"
+
+    def _hunks(self, text: TextChange, taken: list[OtherLines]) -> None:
+        """Asks about each hunk of a text; ``taken`` gets what is wanted as it is answered."""
+        waiting = text.shown()
+        done = 0
+        while waiting:
+            hunk = waiting.pop(0)
+            self._say(plans.hunk_lines(text, hunk, self._paint))
+            keys = _HUNKS if len(hunk.hunks) > 1 else _HUNK
+            question = plans.hunk_question(done + 1, done + 1 + len(waiting), self._kind)
+            answer = self._key(question, keys)
+            if answer == "s":
+                waiting[:0] = text.split(hunk)
+                continue
+            if answer == "e":
+                found = self._edited(text, hunk)
+                if found is None:
+                    waiting.insert(0, hunk)
+                    continue
+                taken.append(found)
+            if answer == "a":
+                for one in (hunk, *waiting):
+                    taken += text.replacements(one)
+                return
+            if answer == "d":
+                return
+            if answer == "y":
+                taken += text.replacements(hunk)
+            done += 1
+
+    def _edited(self, text: TextChange, hunk: ShownHunk) -> OtherLines | None:
+        """Returns a hunk as the person made it; None if it has to be asked about again."""
+        try:
+            found = edited(self._tb, text.patch(hunk) + _HINT)
+            return text.edited(hunk, found)
+        except UsageError as error:
+            self._say([f"{error}."])
+            return None
+
+    def _key(self, question: str, keys: str) -> str:
+        """Returns the answer; raises _Quit at ``q`` and at the end of the input."""
+        while True:
+            typed = ask(plans.with_keys(question, keys))
+            if not typed:
+                raise _Quit
+            meant = plans.key(typed, keys)
+            if meant == "q":
+                raise _Quit
+            if meant is not None and meant != "?":
+                return meant
+            if meant is None:
+                self._say([not_listed(typed)])
+            self._say(plans.help_lines(keys, self._kind))
+
+
+# -- what rewind, undo and redo have in common: show the plan, ask, do it, say what was done
+
 
 DECLINED = 1
 

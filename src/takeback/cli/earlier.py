@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from takeback.app.beginning import Unclaimed
     from takeback.app.engine import Engine
-    from takeback.app.unclaimed import Unclaimed
     from takeback.cli.call import Call
     from takeback.model.timeline import Earlier
 
@@ -57,8 +57,8 @@ def no_checkpoints(error: NotAWorkspace, path: str = ".") -> NotAWorkspace:
 
 def open_with(call: Call, name: str, session: str | None) -> Engine:
     """Opens the workspace, or the earlier store of its path that has the checkpoint ``name``."""
+    from takeback.app.beginning import holding, means_one_store
     from takeback.app.engine import Engine
-    from takeback.app.unclaimed import holding, means_one_store
 
     try:
         tb = call.open("rewind", note=call.dry_run)
@@ -83,7 +83,7 @@ def open_with(call: Call, name: str, session: str | None) -> Engine:
 
 
 def _look(call: Call, warning: str) -> Callable[[Earlier], Unclaimed]:
-    from takeback.app.unclaimed import Unclaimed
+    from takeback.app.beginning import Unclaimed
 
     return lambda of: Unclaimed.looking(
         of, warning=warning, reporter=call.reporter(), holder="rewind"

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
-from takeback.cli.global_options import global_options
-from takeback.cli.running import COMPLETE, guarded
+from takeback.cli.call import COMPLETE, guarded
+from takeback.cli.options import global_options
 from takeback.errors import TakebackError, UsageError
 
 TYPE_CHECKING = False
@@ -124,7 +124,7 @@ def _answered(words: list[str], call: Call) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
-        from takeback.cli.usage import worded
+        from takeback.cli.options import worded
 
         verb = next((word for word in words if word in COMMANDS), "")
         raise worded(error, verb) from None

@@ -1,21 +1,81 @@
-"""How a command takes its options, before or after the verb."""
+"""Options that all or many commands have, and what is said of wrong ones."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import click
 
-from takeback.cli.global_options import global_options
+from takeback._version import __version__
 from takeback.errors import UsageError
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from click.shell_completion import CompletionItem
 
     from takeback.cli.completing import Completer
+
+
+# -- the options that every command has, before or after its verb
+
+
+def _no_pager(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.obj.pager = False
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None and value is not False and parameter.name is not None:
+        setattr(context.obj, parameter.name, value)
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        output = context.obj.output
+        output.document("version", {"version": __version__})
+        output.line(f"takeback {__version__}")
+        context.exit()
+
+
+def global_options() -> list[click.Option]:
+    """Returns the options allowed before or after any verb, with nothing set."""
+
+    def option(*names: str, **settings: Any) -> click.Option:
+        return click.Option(list(names), expose_value=False, callback=_keep, **settings)
+
+    color = click.Choice(["auto", "always", "never"])
+    return [
+        option("-C", "directory", metavar="DIR", help="Work as if started in DIR."),
+        option("--json", is_flag=True, help="Answer in JSON (see docs/scripting.md)."),
+        option("-y", "--yes", is_flag=True, help="Do it without a question."),
+        option("--dry-run", is_flag=True, help="Say what would be done, and change nothing."),
+        option("--color", type=color, help="Colour: auto (the default), always, never."),
+        option("-q", "--quiet", is_flag=True, help="Say only what must be said."),
+        option("-v", "--verbose", is_flag=True, help="Say more: long lists whole, bugs in full."),
+        click.Option(
+            ["--no-pager"],
+            is_flag=True,
+            expose_value=False,
+            callback=_no_pager,
+            help="Print long answers at once, also on a terminal.",
+        ),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Say the version and end.",
+        ),
+    ]
+
+
+# -- how a command takes its options, before or after the verb
+
 
 AFTER_DASHES = "takeback.after_dashes"
 """The key in a context's ``meta`` that says that paths may follow: true once ``--`` was typed."""
@@ -107,8 +167,6 @@ class Verb(click.Command):
             args = args[:at]
         left = super().parse_args(ctx, args)
         if left and not ctx.resilient_parsing:
-            from takeback.cli.usage import too_many
-
             hint = self._too_many or f"how it is called: {ctx.command_path} --help"
             raise too_many(ctx.command_path, left, takes_paths=self._takes_paths, hint=hint)
         return left
@@ -161,3 +219,46 @@ def verb(
         return command(click.pass_obj(function))
 
     return made
+
+
+# -- usage errors in takeback's own words: what was typed, and what could have been meant
+
+
+def worded(error: click.UsageError, verb: str) -> UsageError:
+    """Returns click's error as one of ours; ``verb`` is the command that was typed, if any."""
+    where = error.ctx.command_path if error.ctx is not None else f"takeback {verb}".strip()
+    how = f"how it is called: {where} --help"
+    if isinstance(error, click.NoSuchOption):
+        near = get_close_matches(error.option_name, _options(error.ctx), n=1, cutoff=0.75)
+        hint = f"did you mean: {near[0]}; {how}" if near else how
+        return UsageError(f"there is no option {error.option_name}", hint=hint)
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        name = error.param.make_metavar(error.ctx or click.get_current_context())
+        if isinstance(error.param, click.Option):
+            name = max(error.param.opts, key=len)
+        choices = error.param.type
+        if isinstance(choices, click.Choice):
+            missing = isinstance(error, click.MissingParameter)
+            about = "is missing" if missing else "has no such value"
+            values = ", ".join(map(str, choices.choices))
+            name = name if isinstance(error.param, click.Option) else str(error.param.name)
+            return UsageError(f"{name} {about}", hint=f"one of: {values}; {how}")
+    return UsageError(_sentence(error), hint=how)
+
+
+def too_many(where: str, words: Sequence[str], *, takes_paths: bool, hint: str) -> UsageError:
+    """Says that a command was given more than it takes."""
+    more = " ".join(words)
+    if takes_paths:
+        hint = f"paths stand after --: {where} ... -- {more}"
+    return UsageError(f"{more!r} is more than {where} takes", hint=hint)
+
+
+def _options(context: click.Context | None) -> list[str]:
+    params = [] if context is None else context.command.params
+    return [name for param in params if isinstance(param, click.Option) for name in param.opts]
+
+
+def _sentence(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".").replace("\n", " ").replace("\t", "")
+    return text[:1].lower() + text[1:]

@@ -12,10 +12,8 @@ import os
 from takeback.app import actions
 from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
-from takeback.cli.conflicts import Conflicts
-from takeback.cli.dialogue import DECLINED
-from takeback.cli.numbers import ask_number
-from takeback.cli.refusals import Refusals
+from takeback.cli.dialogue import DECLINED, Conflicts, Refusals
+from takeback.cli.terminal import ask_number
 from takeback.errors import PartlyDone, UsageError
 from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.operation import REWIND

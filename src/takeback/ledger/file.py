@@ -283,7 +283,7 @@ class LedgerFile:
             if os.path.islink(own):  # SQLite would follow it, and write there
                 raise LedgerDamaged(f"{own} is a link")
         try:
-            # Threads may take turns with it, never use it at once: app/alone.py sees to that.
+            # Threads may take turns with it, never use it at once: app/given.py sees to that.
             self._db = sqlite3.connect(
                 path, timeout=self._patience, isolation_level=None, check_same_thread=False
             )

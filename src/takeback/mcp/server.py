@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback._version import __version__
 from takeback.app.border import bug
 from takeback.app.engine import Engine
-from takeback.app.polled_reporter import PolledReporter
+from takeback.app.threads import PolledReporter
 from takeback.errors import TakebackError
 from takeback.mcp.tools import TOOLS, Tool
 from takeback.model import json_text, schemas

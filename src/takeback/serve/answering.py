@@ -8,10 +8,9 @@ import time
 from starlette.responses import Response
 
 from takeback.app import proposal as proposals
-from takeback.app.agreements import AGAIN, Agreement, PruneAgreement
 from takeback.app.engine import Engine
-from takeback.app.review import AFTER, NOW, WORDS
-from takeback.app.ticks import TickedHunks, only_ticked
+from takeback.app.proposal import AGAIN, Agreement, PruneAgreement, TickedHunks, only_ticked
+from takeback.app.space import AFTER, NOW, WORDS
 from takeback.errors import NoSuchCheckpoint, Refused, UsageError
 from takeback.model.agent import FROM, SUMMARY_WAYS, summary_way
 from takeback.model.merge import CHOICES, ConflictChoices, choice_named

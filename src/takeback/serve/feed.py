@@ -13,9 +13,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.background import BackgroundTask
 
 from takeback.app.engine import Engine
-from takeback.app.polled_reporter import PolledReporter
-from takeback.app.readers import Readers, ReadingRoom
-from takeback.app.workspace_thread import WorkspaceThread
+from takeback.app.threads import PolledReporter, Readers, ReadingRoom, WorkspaceThread
 from takeback.errors import TakebackError
 from takeback.model import json_text
 from takeback.model.value import Value

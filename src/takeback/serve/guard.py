@@ -15,7 +15,7 @@ from threading import Timer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
-from takeback.app.opener import open_file
+from takeback.app.serving import open_file
 from takeback.serve.protocol import Asked, Rejected, ServerSettings, response
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from takeback.app.private_files import PrivateFiles
+    from takeback.app.serving import PrivateFiles
     from takeback.serve.run import Server
 
     Document = dict[str, Any]

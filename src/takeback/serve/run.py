@@ -13,8 +13,8 @@ import time
 
 import uvicorn
 
-from takeback.app.agreements import Agreements
-from takeback.app.private_files import PrivateFiles
+from takeback.app.proposal import Agreements
+from takeback.app.serving import PrivateFiles
 from takeback.errors import Command, TakebackError, TimedOut
 from takeback.model.path_text import to_text
 from takeback.model.value import Value

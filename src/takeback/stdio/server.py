@@ -9,9 +9,9 @@ from itertools import count
 from takeback import prompt_command
 from takeback.adapters import entry_finder
 from takeback.app import proposal as proposals
-from takeback.app.agreements import Agreement, Agreements
 from takeback.app.border import bug
 from takeback.app.engine import Engine
+from takeback.app.proposal import Agreement, Agreements
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, TakebackError, UsageError
 from takeback.events import Heard, Speaker, do_later, hear
 from takeback.gate.teller import Above, Teller

@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from takeback.tui import pieces
 from takeback.tui.pieces import fitting, key_pieces, key_width, title_pieces
-from takeback.tui.timeline import rows as signs
+from takeback.tui.timeline import lines as signs
 from takeback.words import listing as words
 from takeback.words.text import Paint
 

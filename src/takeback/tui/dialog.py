@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from textual.app import App, ComposeResult
     from textual.widget import Widget
 
-    from takeback.app.disputes import Dispute
     from takeback.app.engine import Engine
-    from takeback.app.polled_reporter import PolledReporter
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.proposal import Dispute
+    from takeback.app.threads import PolledReporter, WorkspaceThread
     from takeback.tui.picker import PickerApp
 
 # -- what the picker's questions have in common: a frame over the timeline, keys at the foot

@@ -16,8 +16,7 @@ from functools import partial
 from takeback.app import actions
 from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
-from takeback.app.disputes import Disputes
-from takeback.app.ticks import only_ticked
+from takeback.app.proposal import Disputes, only_ticked
 from takeback.errors import UsageError
 from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.operation import FILES
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
 
     from takeback.app.actions import ActionName, Doing
     from takeback.app.engine import Engine
-    from takeback.app.proposal import Proposal
-    from takeback.app.ticks import Ticked
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.proposal import Proposal, Ticked
+    from takeback.app.threads import WorkspaceThread
     from takeback.fork.fork import Choices
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import Overrides

@@ -9,12 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
-from takeback.app.ticks import NOTHING_TICKED
+from takeback.app.proposal import NOTHING_TICKED
 from takeback.tui import pieces
 from takeback.tui.bars import KeyBar, TitleBar
 from takeback.tui.pieces import TIMELINE_PERCENT, WIDE
-from takeback.tui.timeline.pane import TimelinePane
-from takeback.tui.timeline.search import SearchLine
+from takeback.tui.timeline.pane import SearchLine, TimelinePane
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.worker import Worker
 
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.threads import WorkspaceThread
     from takeback.model.operation import StepKind
     from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.detail.view import DetailView
     from takeback.tui.flow import Flow
     from takeback.tui.picker import PickerApp
+    from takeback.tui.timeline.lines import Page
     from takeback.tui.timeline.list import TimelineList
-    from takeback.tui.timeline.page import Page
 
     Job = Callable[..., Awaitable[None]]
 
@@ -192,7 +191,7 @@ class MainScreen(Screen[None]):
         self.set_focus(await self.timeline.open_search())
 
     async def action_filter(self) -> None:
-        from takeback.tui.timeline.filters import FilterScreen
+        from takeback.tui.timeline.pane import FilterScreen
 
         if self.timeline.browsed is not None:
             screen = FilterScreen(self.timeline.browsed)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.threads import WorkspaceThread
     from takeback.model.checkpoint import Resume
     from takeback.timeline.operations import Logged
-    from takeback.tui.timeline.page import Page
+    from takeback.tui.timeline.lines import Page
 
 
 # -- the operation log in the picker: what was done, and going before or after any of it

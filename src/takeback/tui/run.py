@@ -12,8 +12,7 @@ from functools import partial
 from takeback.errors import TakebackError
 from takeback.tui import pieces as keys
 from takeback.tui.pieces import BARS, cell_len, key_pieces, known_styles, list_width, title_pieces
-from takeback.tui.timeline.lines import TimelineLines, centered
-from takeback.tui.timeline.page import first_page
+from takeback.tui.timeline.lines import TimelineLines, centered, first_page
 from takeback.visible import shown
 from takeback.words.listing import READING
 from takeback.words.text import quoted, shown_path
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.engine import Engine
-    from takeback.app.polled_reporter import PolledReporter
+    from takeback.app.threads import PolledReporter
     from takeback.model.checkpoint import Resume
     from takeback.tui.picker import PickerApp
-    from takeback.tui.timeline.page import Page
+    from takeback.tui.timeline.lines import Page
 
     Piece = tuple[str, str]
     """Text, and the name of its style."""
@@ -235,7 +234,7 @@ def _show(
 ) -> PickerApp:
     """Runs the picker; the splash is shown until its library is imported."""
     # 250 ms, most of it Textual
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.threads import WorkspaceThread
     from takeback.tui.picker import PickerApp
 
     thread = WorkspaceThread(lambda: workspace, reporter)

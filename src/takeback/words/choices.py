@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from takeback.app.disputes import Disputes
+from takeback.app.proposal import Disputes
 from takeback.errors import (
     CONVERSATION_ALONE,
     FILES_ALONE,
@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.actions import Action, ActionName, Obstacle
-    from takeback.app.disputes import Dispute
-    from takeback.app.proposal import Proposal
+    from takeback.app.proposal import Dispute, Proposal
     from takeback.errors import Hint
     from takeback.model.checkpoint import Change, Checkpoint, Resume
     from takeback.model.operation import Move, OperationKind, Outcome, Plan, Refusal

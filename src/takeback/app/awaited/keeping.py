@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from takeback.app.asking import Asking
+    from takeback.app.threads import Asking
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent

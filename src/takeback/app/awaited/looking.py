@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from takeback.app.asking import Asking
     from takeback.app.connect import AgentState
+    from takeback.app.threads import Asking
     from takeback.app.workspace import CheckpointLike
     from takeback.bisect.bisect import Bisected
     from takeback.blame import Blame

@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.app.asking import Asking
-    from takeback.app.reverts import TurnLike, Turns
-    from takeback.app.summaries import Maker
+    from takeback.app.forks import Maker
+    from takeback.app.threads import Asking
+    from takeback.app.travel import TurnLike, Turns
     from takeback.app.workspace import CheckpointLike
     from takeback.merge.revert import CarriedTurn
     from takeback.model.agent import SummaryWay

@@ -5,15 +5,15 @@ Made by scripts/async_api.py of ``app/public/upkeep.py``: change that, and run `
 
 from __future__ import annotations
 
-from takeback.app.asking import beside
 from takeback.app.engine import Engine
 from takeback.app.given import checked
+from takeback.app.threads import beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from takeback.app.asking import Asking
+    from takeback.app.threads import Asking
     from takeback.app.workspace import CheckpointLike
     from takeback.check.check import Verified
     from takeback.check.finding import Finding

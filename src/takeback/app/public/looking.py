@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.app.alone import aside, one_at_a_time
-from takeback.app.given import checked
+from takeback.app.given import aside, checked, one_at_a_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

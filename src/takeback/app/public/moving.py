@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.app.alone import aside, one_at_a_time
-from takeback.app.given import checked
+from takeback.app.given import aside, checked, one_at_a_time
 from takeback.model.coverage import NO_OVERRIDES
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.rewind.request import KEEP_NOTHING
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.engine import Engine
-    from takeback.app.reverts import TurnLike, Turns
-    from takeback.app.summaries import Maker
+    from takeback.app.forks import Maker
+    from takeback.app.travel import TurnLike, Turns
     from takeback.app.workspace import CheckpointLike
     from takeback.merge.revert import CarriedTurn
     from takeback.model.agent import SummaryWay

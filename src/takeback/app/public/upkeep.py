@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.app.alone import one_at_a_time
 from takeback.app.engine import Engine
-from takeback.app.given import checked
+from takeback.app.given import checked, one_at_a_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

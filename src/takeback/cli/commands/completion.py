@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.call import Call
+from takeback.cli.call import COMPLETE, Call
 from takeback.cli.main import takeback
 from takeback.cli.options import verb
-from takeback.cli.running import COMPLETE
 
 
 @verb("completion")

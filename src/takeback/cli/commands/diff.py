@@ -8,7 +8,7 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, name_text, verb
-from takeback.cli.pager import paged
+from takeback.cli.terminal import paged
 from takeback.model.coverage import PURGED_FOR_GOOD
 from takeback.model.naming import is_whole_turn
 from takeback.model.sensitive import is_sensitive

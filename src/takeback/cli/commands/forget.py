@@ -19,8 +19,8 @@ from takeback.words.text import count, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.app.beginning import GoneWorkspace
     from takeback.app.engine import Engine
-    from takeback.app.gone import GoneWorkspace
     from takeback.retention.earlier import Discarded
 
 
@@ -118,7 +118,7 @@ def _opened(
     call: Call, workspace: str, earlier: str | None, *, or_none: bool
 ) -> Engine | GoneWorkspace | None:
     """Opens what is kept of a workspace; ``or_none`` if there need be nothing."""
-    from takeback.app.gone import GoneWorkspace
+    from takeback.app.beginning import GoneWorkspace
 
     try:
         gone = GoneWorkspace.at(workspace, earlier, os.environ)
@@ -126,8 +126,8 @@ def _opened(
             return gone
         if earlier is None:
             return call.open("forget", workspace)
+        from takeback.app.beginning import Unclaimed
         from takeback.app.engine import Engine
-        from takeback.app.unclaimed import Unclaimed
 
         one = Engine.earlier_named(earlier, workspace)
         return Unclaimed.looking(one, workspace, warning="", holder="forget")

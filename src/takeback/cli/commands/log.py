@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.bodies.log import NEWEST, log
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, name_text, verb
+from takeback.cli.plain_words import NEWEST, log
 
 
 @verb("log", paths=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from takeback.cli.bodies.pick import pick
 from takeback.cli.call import Call
 from takeback.cli.options import verb
+from takeback.cli.plain_words import pick
 
 
 @verb("pick")

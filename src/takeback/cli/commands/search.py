@@ -9,8 +9,7 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import name_text, verb
-from takeback.cli.pager import paged
-from takeback.cli.terminal import terminal_width
+from takeback.cli.terminal import paged, terminal_width
 from takeback.words import documents
 from takeback.words.sessions import command as command_for
 from takeback.words.sessions import found_lines

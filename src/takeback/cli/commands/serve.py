@@ -10,8 +10,7 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import verb
-from takeback.cli.output import flush
-from takeback.cli.terminal import is_terminal
+from takeback.cli.terminal import flush, is_terminal
 from takeback.errors import TakebackError, UsageError
 from takeback.words.choices import said
 from takeback.words.text import quoted

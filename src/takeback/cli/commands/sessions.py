@@ -6,7 +6,7 @@ import time
 
 from takeback.cli.call import Call
 from takeback.cli.options import verb
-from takeback.cli.pager import paged
+from takeback.cli.terminal import paged
 from takeback.words import documents
 from takeback.words.sessions import session_line
 

@@ -8,7 +8,7 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, name_text, session_option, verb
-from takeback.cli.pager import paged
+from takeback.cli.terminal import paged
 from takeback.model.naming import NEWEST
 from takeback.words import documents, outcomes
 from takeback.words.text import patch_lines

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.bodies.status import status
 from takeback.cli.call import Call
 from takeback.cli.options import verb
+from takeback.cli.plain_words import status
 
 
 @verb("status", shows=("--dry-run",))

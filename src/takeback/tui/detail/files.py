@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from takeback.model.operation import Preview
     from takeback.timeline.timeline import TimelineEntry
-    from takeback.tui.detail.ticks import Ticks
+    from takeback.tui.detail.pane import Ticks
 
 _BAR = 5
 _LEAST_WHO = 16

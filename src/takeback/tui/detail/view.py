@@ -1,10 +1,4 @@
-"""The detail of one checkpoint. It reads what it shows from the workspace, and changes nothing.
-
-heading     where it is, the prompt, the tools
-views       which of the two it is:  what it changed  /  what going there would change now
-files       one line per file, with a box to tick
-diff        of the file under the cursor; or, in its place, what the checkpoint does not hold
-"""
+"""The detail of an entry: its heading, what it does not hold, its files and their lines."""
 
 from __future__ import annotations
 
@@ -15,22 +9,23 @@ from functools import partial
 from textual.binding import Binding
 from textual.containers import Container
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
 from takeback.errors import TakebackError
-from takeback.tui.detail.coverage import CoverageView
+from takeback.model.value import Value
 from takeback.tui.detail.files import FileList, changed_rows, going_rows
-from takeback.tui.detail.heading import Heading
-from takeback.tui.detail.pane import DiffPane
-from takeback.tui.detail.reading import read_file
-from takeback.tui.detail.ticks import Ticks
+from takeback.tui.detail.lines import Patch, Words, coloured, parse
+from takeback.tui.detail.pane import DiffPane, Tickable, Ticks
+from takeback.words import changes as places
 from takeback.words import changes as words
-from takeback.words.text import shown_file
+from takeback.words.changes import coverage_lines, error_lines
+from takeback.words.text import shown_file, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
     from typing import ClassVar, Self, TypeVar
 
     from textual import events
@@ -39,14 +34,136 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from takeback.app.engine import Engine
-    from takeback.app.ticks import Ticked
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.proposal import Ticked
+    from takeback.app.threads import WorkspaceThread
     from takeback.model.operation import Between, Preview
     from takeback.timeline.timeline import Shown, TimelineEntry
     from takeback.tui.detail.files import FileRow
-    from takeback.tui.detail.ticks import Tickable
 
     T = TypeVar("T")
+
+# -- reads one file's diff for the screen, in the workspace's thread: the screen never waits
+
+
+class ReadDiff(Value):
+    """The lines of a file's diff, the words before them, and what can be ticked of it."""
+
+    patch: Patch
+    said: tuple[str, ...]
+    tickable: Tickable | None = None
+
+
+def read_file(tb: Engine, between: Between, row: FileRow, preview: Preview | None) -> ReadDiff:
+    """Returns the diff of a file; with ``preview`` it is what going there would change."""
+    going = preview is not None
+    diff = tb.file_diff(between, row.path)
+    patch = parse(diff.patch or b"")
+    tickable = None
+    if preview is not None and patch.hunks:
+        patch, tickable = _with_ticks(tb, preview, row.path, patch)
+    said = [*words.by_lines(row.who, going=going), *words.file_lines(diff, going=going)]
+    if patch.binary:
+        said.append(words.binary_line(diff))
+    said += words.content_lines(crlf=patch.crlf, not_utf8=patch.not_utf8)
+    return ReadDiff(coloured(patch, shown_path(row.path)), tuple(said), tickable)
+
+
+def _with_ticks(
+    tb: Engine, preview: Preview, path: bytes, patch: Patch
+) -> tuple[Patch, Tickable | None]:
+    """Returns the hunks of a text as they are ticked; git's own, with their heads, if the same."""
+    plan = preview.plan
+    planned = (change for change in (*plan.writes, *plan.deletes) if change.path == path)
+    change = next(planned, None)
+    text = None if change is None or path in plan.saved else tb.text_change(change)
+    if change is None or text is None:
+        return patch, None
+    hunks = text.shown()
+    picked = parse(b"".join(text.patch(hunk) for hunk in hunks))
+    same = [hunk.lines for hunk in picked.hunks] == [hunk.lines for hunk in patch.hunks]
+    return patch if same else picked, Tickable(change, len(hunks))
+
+
+# -- the head of the detail: where a checkpoint is, the prompt, the tools, what was typed
+
+
+class Heading(Words, can_focus=False):
+    """As many lines as needed, up to a few; the parent scrolls to the rest.
+
+    It takes no focus: Tab should lead from the timeline straight to the files.
+    """
+
+    def tell(
+        self,
+        entry: TimelineEntry | None,
+        shown: Shown | None,
+        preview: Preview | None,
+        now: float,
+    ) -> None:
+        """Says what is known about an entry so far."""
+        if entry is None:
+            self.title("nothing chosen")
+            self.say(())
+            return
+        known = entry if shown is None else shown.entry
+        self.title(places.place_title(known))
+        self.say(_said(known, shown, preview, now))
+
+
+def _said(
+    entry: TimelineEntry, shown: Shown | None, preview: Preview | None, now: float
+) -> Iterator[tuple[str, str]]:
+    checkpoint = entry.checkpoint
+    sound = checkpoint.complete and not checkpoint.late
+    yield places.place_line(entry, now), "faint" if sound else "warning"
+    if preview is not None:
+        for line in words.going_lines(preview):
+            yield line, "plain"
+    if checkpoint.prompt is not None:
+        for line in places.prompt_lines(entry):
+            yield line, "strong"
+    if shown is not None:
+        for line in places.used_lines(shown):
+            yield line, "plain"
+
+
+# -- what a checkpoint does not hold, and why
+
+
+class CoverageView(Words):
+    """Takes the place of the diff for as long as it is open."""
+
+    class Closed(Message):
+        """The person has closed it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", show=False)]
+
+    def on_mount(self) -> None:
+        self.title("what it holds, and what not")
+
+    def tell(self, found: Shown) -> None:
+        """Shows what a checkpoint holds and lacks."""
+        sound = found.entry.checkpoint.complete
+        self.say(
+            (line, "plain" if sound or number else "warning")
+            for number, line in enumerate(coverage_lines(found))
+        )
+
+    def trouble(self, error: TakebackError | OSError) -> None:
+        """Says why this is not known."""
+        self.say((line, "warning") for line in error_lines(error))
+
+    def action_close(self) -> None:
+        self.post_message(self.Closed())
+
+
+# -- the detail of one checkpoint. It reads what it shows from the workspace, and changes nothing
+#
+# heading     where it is, the prompt, the tools
+# views       which of the two it is:  what it changed  /  what going there would change now
+# files       one line per file, with a box to tick
+# diff        of the file under the cursor; or, in its place, what the checkpoint does not hold
+
 
 CHANGED, GOING = "changed", "going"
 _REST = {CHANGED: 0.08, GOING: 0.25}

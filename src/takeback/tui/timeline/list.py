@@ -1,4 +1,4 @@
-"""The timeline's list: only the lines in view are drawn, however many rows there are."""
+"""The list of the timeline: only what is in view is drawn."""
 
 from __future__ import annotations
 
@@ -6,28 +6,124 @@ import time
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from takeback.tui.timeline.inks import CURSOR, CURSOR_BLURRED, LAYERS, Inks
-from takeback.tui.timeline.known_entries import KnownEntries
-from takeback.tui.timeline.lines import TimelineLines, centered
-from takeback.tui.timeline.rows import Rows
+from takeback.tui.timeline.lines import Rows, TimelineLines, centered
 from takeback.visible import shown
 from takeback.words import listing as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rich.style import Style
     from textual import events
+    from textual.widget import Widget
 
     from takeback.model.row import TimelineRow
     from takeback.timeline.timeline import Browsed, TimelineEntry
+
+
+# -- the styles of the pieces of a row, on the cursor's background and off it
+
+
+_PLAIN, _BOLD, _REVERSE = Style(), Style(bold=True), Style(reverse=True)
+_INKS = {
+    "cursor-sign": ("accent", _BOLD),
+    "lane": ("lane", _PLAIN),
+    "badge": ("success", _PLAIN),
+    "warning": ("warning", _PLAIN),
+    "name": ("text", _BOLD),
+    "label": ("accent", _BOLD),
+    "prompt": ("text", _PLAIN),
+    "found": ("accent", Style(bold=True, underline=True)),
+    "age": ("muted", _PLAIN),
+    "here": ("accent", _BOLD),
+    "agent": ("agent", _PLAIN),
+    "files": ("muted", _PLAIN),
+    "added": ("success", _PLAIN),
+    "deleted": ("error", _PLAIN),
+    "gone": ("muted", Style(dim=True)),
+    "gone-word": ("warning", _PLAIN),
+    "resumed": ("agent", _PLAIN),
+    "outside": ("muted", Style(italic=True)),
+}
+"""The styles of the pieces of a row: a colour of the theme, and how it is written."""
+NAMES = tuple(_INKS)
+CURSOR, CURSOR_BLURRED = "cursor", "cursor-blurred"
+
+LAYERS = frozenset({CURSOR, CURSOR_BLURRED, *(color for color, _ in _INKS.values())})
+"""What the list's style sheet gives colours."""
+
+
+class Inks:
+    """The styles of one list, each worked out once."""
+
+    def __init__(self, list: Widget) -> None:
+        self._list = list
+        self._known: dict[tuple[str, str], Style] = {}
+
+    def forget(self) -> None:
+        """Forgets all styles: the theme has changed."""
+        self._known.clear()
+
+    def of(self, name: str, cursor: str = "") -> Style:
+        """Returns the style of a piece, on the cursor's background if ``cursor`` names one."""
+        ink = self._known.get((name, cursor))
+        if ink is None:
+            ink = self._known[name, cursor] = self._made(name, cursor)
+        return ink
+
+    def _made(self, name: str, cursor: str) -> Style:
+        color, form = _INKS[name]
+        if cursor and self._list.app.native_ansi_color:  # sixteen colours: no suitable background
+            return form + (_REVERSE if cursor == CURSOR else _BOLD)
+        layers = [f"timeline--{layer}" for layer in (cursor, color) if layer]
+        return self._list.get_visual_style(*layers).rich_style + form
+
+
+# -- the entries of rows that were in view: what changed in each, remembered for a while
+
+
+_KEPT = 2_000
+"""How many entries are remembered: more than anybody scrolls through in a minute."""
+
+
+class KnownEntries:
+    """Entries by the id of their row."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, TimelineEntry] = {}
+
+    def get(self, id: str) -> TimelineEntry | None:
+        return self._entries.get(id)
+
+    def learn(self, entries: Mapping[str, TimelineEntry]) -> None:
+        """Remembers entries that were lacking."""
+        self._entries.update(entries)
+
+    def lacking(self, ids: Iterable[str]) -> list[str]:
+        """Returns which of the rows have no known entry, each once."""
+        return list(dict.fromkeys(id for id in ids if id not in self._entries))
+
+    def forget_changed(self, before: Browsed | None, after: Browsed) -> None:
+        """Forgets the entries of turns that continued, or got a label."""
+        if before is None:
+            return
+        if len(self._entries) > _KEPT:
+            self._entries.clear()
+        known = {row.id: row for row in before.rows if row.id in self._entries}
+        now = {row.id: row for row in after.rows if row.id in self._entries}
+        for id, row in known.items():
+            if now.get(id) != row:
+                del self._entries[id]
+
+
+# -- the timeline's list: only the lines in view are drawn, however many rows there are
 
 
 class TimelineList(ScrollView, can_focus=True):

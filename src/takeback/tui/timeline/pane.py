@@ -1,20 +1,26 @@
-"""The timeline with its search: read after the first frame, and again when something is new."""
+"""The timeline's pane: its list, what it is narrowed to, and the search in it."""
 
 from __future__ import annotations
 
 from asyncio import wrap_future
+from typing import ClassVar
 
+from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
 
 from takeback.errors import TakebackError
+from takeback.model.address import label_words
+from takeback.model.value import Value
+from takeback.tui.timeline.lines import build, first_page
 from takeback.tui.timeline.list import TimelineList
-from takeback.tui.timeline.narrowing import FILE, Narrowing
-from takeback.tui.timeline.page import first_page
-from takeback.tui.timeline.rows import build
-from takeback.tui.timeline.search import SearchLine
 from takeback.visible import shown
 from takeback.words import listing as words
+from takeback.words.text import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,16 +29,244 @@ if TYPE_CHECKING:
     from typing import Any
 
     from textual.app import ComposeResult
+    from textual.timer import Timer
     from textual.worker import Worker
 
-    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.app.threads import WorkspaceThread
     from takeback.model.row import TimelineRow
     from takeback.timeline.timeline import Browsed, TimelineEntry
-    from takeback.tui.timeline.narrowing import Filter
-    from takeback.tui.timeline.page import Page
-    from takeback.tui.timeline.rows import Rows
+    from takeback.tui.timeline.lines import Page, Rows
 
     Job = Callable[..., Awaitable[None]]
+
+# -- what the list is narrowed to: what was searched for, and one agent, session, label or file
+
+
+AGENT, SESSION, LABEL, FILE = "agent", "session", "label", "file"
+
+
+class Filter(Value):
+    """Rows of one kind only. ``title`` says it in words; a file is looked up by its ``value``."""
+
+    kind: str
+    value: str
+    title: str
+
+
+class Narrowing(Value):
+    """What is searched for, and the rows that match; ``None`` if nothing is searched for."""
+
+    sought: str = ""
+    found: frozenset[str] | None = None
+    only: Filter | None = None
+    with_file: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> list[str]:
+        """What the list is narrowed to, for a title."""
+        said = [f"search: {shown(self.sought)}"] if self.sought else []
+        return said + ([f"only {self.only.title}"] if self.only is not None else [])
+
+    def rows(self, browsed: Browsed) -> Sequence[TimelineRow]:
+        """Returns the rows that are left."""
+        rows: Sequence[TimelineRow] = browsed.rows
+        if self.found is not None:
+            rows = [row for row in rows if row.id in (self.found or ())]
+        return rows if self.only is None else self._kept(browsed, rows, self.only)
+
+    def _kept(
+        self, browsed: Browsed, rows: Sequence[TimelineRow], only: Filter
+    ) -> list[TimelineRow]:
+        if only.kind == AGENT:
+            mine = {s.id for s in browsed.sessions if s.agent == only.value}
+            return [row for row in rows if row.session in mine]
+        if only.kind == SESSION:
+            return [row for row in rows if row.session == only.value]
+        if only.kind == LABEL:
+            return [row for row in rows if row.label is not None and only.value in ("", row.label)]
+        return [row for row in rows if row.id in self.with_file]
+
+
+def filters(browsed: Browsed) -> list[tuple[Filter, str]]:
+    """Returns the filters that leave anything, each with how much that is."""
+    names = words.session_names(browsed.sessions)
+    agents: dict[str, str] = {s.id: s.agent for s in browsed.sessions if s.agent is not None}
+    by_agent: dict[str, int] = {}
+    by_session: dict[str, int] = {}
+    for row in browsed.rows:
+        agent = agents.get(row.session)
+        if agent is not None:
+            by_session[row.session] = by_session.get(row.session, 0) + 1
+            by_agent[agent] = by_agent.get(agent, 0) + 1
+    labelled = [row for row in browsed.rows if row.label is not None]
+    found = [
+        (Filter(AGENT, agent, f"agent {shown(agent)}"), count(rows, "row"))
+        for agent, rows in by_agent.items()
+    ]
+    found += [
+        (Filter(SESSION, session, f"session {names[session]}"), count(rows, "row"))
+        for session, rows in by_session.items()
+        if list(agents.values()).count(agents[session]) > 1  # else its agent says the same
+    ]
+    if labelled:
+        found.append((Filter(LABEL, "", "anything with a label"), count(labelled, "row")))
+    found += [
+        (Filter(LABEL, row.label, f"label {label_words(row)}"), words.name(row))
+        for row in labelled
+        if row.label is not None
+    ]
+    return found
+
+
+# -- the choice of a filter: one agent, session, label or file
+
+
+class FilterScreen(ModalScreen[Filter | None]):
+    """A list of filters; typing narrows it, also by a part of a file's path."""
+
+    DEFAULT_CSS = """
+    FilterScreen { align: center middle; }
+    FilterScreen > Vertical {
+        width: 90%; max-width: 72; height: 80%; max-height: 24;
+        border: round $primary; border-title-style: bold; background: $surface; padding: 0 1;
+    }
+    FilterScreen Input, FilterScreen Input:focus { border: none; height: 1; margin: 0 0 1 0; }
+    FilterScreen OptionList { height: 1fr; border: none; background: $surface; }
+    FilterScreen OptionList:focus { border: none; }
+    """
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("escape", "step_back", "step back"),
+        Binding("down", "move(1)", show=False),
+        Binding("up", "move(-1)", show=False),
+    ]
+
+    def __init__(self, browsed: Browsed) -> None:
+        super().__init__()
+        self._offered = filters(browsed)
+        self._shown: list[Filter] = []
+        self._typed = ""
+
+    def compose(self) -> ComposeResult:
+        frame = Vertical(
+            Input(placeholder="type to narrow the list, or a part of a file's path"),
+            OptionList(),
+        )
+        frame.border_title = "Show only"
+        frame.border_subtitle = "enter chooses, esc steps back"
+        yield frame
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).can_focus = False
+        self._fill("")
+
+    def _fill(self, typed: str) -> None:
+        self._typed = typed
+        fitting = [(f, n) for f, n in self._offered if typed.lower() in f.title.lower()]
+        if typed:
+            fitting.append((Filter(FILE, typed, f"files with {shown(typed)} in their path"), ""))
+        self._shown = [wanted for wanted, _ in fitting]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        for wanted, number in fitting:
+            options.add_option(Option(Text.assemble(wanted.title, ("  " + number, "dim"))))
+        options.highlighted = 0 if fitting else None
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._fill(event.value.strip())
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.value.strip() != self._typed:  # Enter came before the list was filled
+            self._fill(event.value.strip())
+        at = self.query_one(OptionList).highlighted
+        if at is not None:
+            self._answer(self._shown[at])
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self._answer(self._shown[event.option_index])
+
+    def action_move(self, by: int) -> None:
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
+
+    def action_step_back(self) -> None:
+        self._answer(None)
+
+    def _answer(self, wanted: Filter | None) -> None:
+        if self.is_active:
+            self.dismiss(wanted)
+
+
+# -- the search line: what is typed is searched at once, and the newest question wins
+
+
+_REST = 0.12
+"""Seconds without a key before a search begins: too short to notice, longer than one letter."""
+
+
+class SearchLine(Input):
+    """A line over the list. It posts ``Sought`` when its text has been the same for a moment."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "older", show=False),
+        Binding("up", "move(-1)", "newer", show=False),
+    ]
+    DEFAULT_CSS = """
+    SearchLine { height: 1; border: none; padding: 0 1; background: $surface; }
+    SearchLine:focus { border: none; }
+    """
+
+    class Sought(Message):
+        """The text has changed; if it is empty, everything is shown."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Kept(Message):
+        """Enter: the person has found it, or gives up with an empty line."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Moved(Message):
+        """An arrow was pressed, meant for the cursor of the list."""
+
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="search prompts and paths")
+        self._timer: Timer | None = None
+        self._said = ""
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(_REST, self._say)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._say()
+        self.post_message(self.Kept(self.value.strip()))
+
+    def _say(self) -> None:
+        text = self.value.strip()
+        if text != self._said:
+            self._said = text
+            self.post_message(self.Sought(text))
+
+    def action_move(self, by: int) -> None:
+        self.post_message(self.Moved(by))
+
+
+# -- the timeline with its search: read after the first frame, and again when something is new
+
 
 _BEAT = 1.0
 """Seconds between two checks for something new."""

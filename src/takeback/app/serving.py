@@ -1,19 +1,24 @@
-"""Files of a running server: a secret, a page that leads to it, a socket; only for the user."""
+"""A server's place on the machine: private files, and the program that opens one of them."""
 
 from __future__ import annotations
 
 import os
 import socket
 
-from takeback import durable
+from takeback import durable, programs
 from takeback.errors import UsageError
 from takeback.paths import check_private, takeback_home
+from takeback.store.location import is_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
     from typing import Self
+
+
+# -- files of a running server: a secret, a page that leads to it, a socket; only for the user
+
 
 _FOLDER = "serve"
 _LONGEST = 100
@@ -116,3 +121,48 @@ def _remove_entry(path: str) -> None:
         durable.unlink(path)
     except OSError:
         pass
+
+
+# -- opens a file for the person with the system's own program, never with one from a workspace
+
+
+_OPENERS = ("xdg-open", "wslview", "open")
+"""On Linux, on Linux under Windows, on macOS."""
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+"""What says, over ssh, that a program can show something to the person at the other end."""
+
+
+def open_file(path: str, environ: Mapping[str, str]) -> bool:
+    """Starts what opens a file, and does not wait for it; False if there is nothing to start.
+
+    Nothing is started over ssh where the person could not see it.
+    """
+    import subprocess
+
+    if "SSH_CONNECTION" in environ and not any(environ.get(name) for name in _SCREENS):
+        return False
+
+    home = takeback_home(environ)
+
+    def is_workspace(directory: str) -> bool:
+        return is_known(home, os.fsencode(directory))
+
+    for name in _OPENERS:
+        found = programs.find(name, environ, is_workspace=is_workspace).program
+        if found is None:
+            continue
+        trusted = {**environ, "PATH": programs.trusted_path(environ, is_workspace)}
+        nothing = subprocess.DEVNULL
+        try:
+            subprocess.Popen(
+                [found, path],
+                stdin=nothing,
+                stdout=nothing,
+                stderr=nothing,
+                env=trusted,
+                start_new_session=True,
+            )
+        except OSError:
+            continue
+        return True
+    return False
