@@ -217,7 +217,7 @@ def test_a_signal_sent_to_takeback_alone_reaches_the_program(cli: Cli, name: str
 
 _EARLY = """
 import os, signal, sys, time
-from takeback.cli.program import Program
+from takeback.cli.commands.run import Program
 
 for _ in range(40):
     with Program(["/bin/sh", "-c", sys.argv[1]], os.environ, 0o22) as program:

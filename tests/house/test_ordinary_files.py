@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.source import tree_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "takeback"
-FREE = (SOURCE / "cli" / "demo",)
+FREE = (SOURCE / "cli" / "commands" / "demo.py",)
 """Opens only what it has made itself, in a directory of its own."""
 
 

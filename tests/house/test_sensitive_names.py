@@ -13,7 +13,7 @@ OTHERWISE = {
     "words/text.py",  # where the mark is added
     "words/earlier.py",  # another workspace's directory
     "words/pruning.py",  # a workspace whose directory is gone
-    "cli/demo/performance.py",  # files that the demo made itself
+    "cli/commands/demo.py",  # files that the demo made itself
     "tui/detail/view.py",  # a name that only chooses the language of the colours
 }
 

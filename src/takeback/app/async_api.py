@@ -1,4 +1,16 @@
-"""``AsyncTakeback``: the Python API for programs with an event loop, and its sessions."""
+"""``AsyncTakeback``: the Python API for programs with an event loop.
+
+from takeback import AsyncTakeback
+
+async with AsyncTakeback.open(".") as tb:
+    async with tb.session(agent="mine").turn("fix the login bug") as turn:
+        await run_my_agent(turn)
+    plan = await tb.plan(turn.before)
+    done = await tb.rewind(turn.before)
+    await tb.undo()
+
+It has all that ``Takeback`` has, awaited. Tasks may share it, with its sessions and turns.
+"""
 
 from __future__ import annotations
 
@@ -182,18 +194,7 @@ class AsyncAgentTurn:
                 raise
 
 
-# -- ``AsyncTakeback``
-#
-# from takeback import AsyncTakeback
-#
-# async with AsyncTakeback.open(".") as tb:
-#     async with tb.session(agent="mine").turn("fix the login bug") as turn:
-#         await run_my_agent(turn)
-#     plan = await tb.plan(turn.before)
-#     done = await tb.rewind(turn.before)
-#     await tb.undo()
-#
-# It has all that ``Takeback`` has, awaited. Tasks may share it, with its sessions and turns.
+# -- the API itself
 
 
 @checked

@@ -17,47 +17,47 @@ if TYPE_CHECKING:
 
     from takeback.cli.call import Call
 
-COMMANDS = (
-    "init",
-    "pick",
-    "status",
-    "checkpoint",
-    "run",
-    "log",
-    "sessions",
-    "tree",
-    "search",
-    "show",
-    "diff",
-    "cat",
-    "blame",
-    "compare",
-    "rewind",
-    "revert",
-    "apply",
-    "bisect",
-    "undo",
-    "redo",
-    "fork",
-    "summarise",
-    "label",
-    "verify",
-    "doctor",
-    "prune",
-    "purge",
-    "config",
-    "off",
-    "on",
-    "forget",
-    "uninstall",
-    "serve",
-    "acp",
-    "mcp",
-    "demo",
-    "hook",
-    "completion",
-)
-"""In the order of the help. A command's module has its name."""
+COMMANDS = {
+    "init": "agents",
+    "pick": "state",
+    "status": "state",
+    "checkpoint": "checkpoint",
+    "run": "run",
+    "log": "look",
+    "sessions": "look",
+    "tree": "look",
+    "search": "look",
+    "show": "look",
+    "diff": "look",
+    "cat": "look",
+    "blame": "look",
+    "compare": "look",
+    "rewind": "rewind",
+    "revert": "rewind",
+    "apply": "rewind",
+    "bisect": "bisect",
+    "undo": "rewind",
+    "redo": "rewind",
+    "fork": "fork",
+    "summarise": "fork",
+    "label": "checkpoint",
+    "verify": "store",
+    "doctor": "state",
+    "prune": "store",
+    "purge": "store",
+    "config": "state",
+    "off": "agents",
+    "on": "agents",
+    "forget": "store",
+    "uninstall": "agents",
+    "serve": "hosts",
+    "acp": "hosts",
+    "mcp": "hosts",
+    "demo": "demo",
+    "hook": "hosts",
+    "completion": "completion",
+}
+"""In the order of the help, with the module that has the command."""
 
 
 class Commands(click.Group):
@@ -69,7 +69,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"takeback.cli.commands.{cmd_name}").command
+        module = import_module(f"takeback.cli.commands.{COMMANDS[cmd_name]}")
+        command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command
 
@@ -136,7 +137,7 @@ def _answered(words: list[str], call: Call) -> int:
 
 def _invoke(words: list[str], call: Call) -> int:
     if COMPLETE in os.environ:
-        from takeback.cli.completing import complete
+        from takeback.cli.commands.completion import complete
 
         return complete(takeback, call, COMPLETE, os.environ[COMPLETE])
     with takeback.make_context("takeback", words, obj=call) as context:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from takeback.cli.completing import Completer
+    from takeback.cli.commands.completion import Completer
 
 
 # -- the options that every command has, before or after its verb
@@ -88,9 +88,9 @@ def completed_by(name: str) -> Completer:
     """Returns the function of ``cli.completing`` with that name, imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
-        from takeback.cli import completing
+        from takeback.cli.commands import completion
 
-        return getattr(completing, name)(context, parameter, incomplete)
+        return getattr(completion, name)(context, parameter, incomplete)
 
     return complete
 
@@ -173,7 +173,7 @@ class Verb(click.Command):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         if ctx.meta.get(AFTER_DASHES):
-            from takeback.cli.completing import paths
+            from takeback.cli.commands.completion import paths
 
             return paths(ctx, self.params[0], incomplete)
         return super().shell_complete(ctx, incomplete)

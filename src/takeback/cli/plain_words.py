@@ -11,7 +11,6 @@ from takeback.cli.earlier import mention, open_or_offer
 from takeback.cli.terminal import ask, is_terminal, paged, terminal_width
 from takeback.errors import NotAWorkspace, UsageError
 from takeback.words import earlier
-from takeback.words.status import agent_lines, first_steps, status_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 # -- lists turns and checkpoints, or operations
 #
-# The words of each kind of list are imported when it is asked for: they are half of all modules
-# that a list takes.
+# The words of each list, and of the status, are imported when it is asked for: they are half of all
+# modules that a list takes.
 
 
-NEWEST = 30
+MOST_ROWS = 30
 """How many entries a person is shown by default."""
 
 
@@ -53,7 +52,7 @@ def log(
                 raise UsageError("--operations takes no paths", hint=("leave one of them out",))
             return _operations(call, tb, session, limit)
         if number is None and not call.json and not everything:
-            limit = NEWEST
+            limit = MOST_ROWS
         if call.json:
             from takeback.words.documents import timeline_entry
 
@@ -186,10 +185,10 @@ def status(call: Call, *, seen: bool = False) -> int:
 def _print_state(
     call: Call, found: Status, agents: Sequence[AgentState], before: Sequence[Earlier]
 ) -> None:
+    from takeback.words.status import agent_lines, first_steps, status_lines, whole
+
     output, now = call.output, time.time()
     if call.json:
-        from takeback.words.status import whole
-
         output.document("status", whole(found, agents, before))
         return
     output.lines(status_lines(found, output.paint, now))

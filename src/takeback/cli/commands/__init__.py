@@ -1,1 +1,1 @@
-"""One command per file; each is imported only when it is called."""
+"""Commands by what they are about; a module is imported only when one of its is called."""

@@ -63,7 +63,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 @click.option("--resume", is_flag=True, help="Carry on what was begun and not finished.")
 @click.option("--reset", is_flag=True, help="Give up what was begun and not finished.")
 @session_option
-def command(
+def bisect_command(
     call: Call,
     good: str | None,
     bad: str | None,

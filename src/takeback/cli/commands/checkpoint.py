@@ -1,4 +1,4 @@
-"""takeback checkpoint"""
+"""takeback checkpoint, label: a state kept by hand, and its name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import click
 
 from takeback.cli.call import Call
 from takeback.cli.earlier import mention
-from takeback.cli.options import name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.words import documents
+from takeback.words.choices import labelled
 from takeback.words.text import count, shown_file
 
 TYPE_CHECKING = False
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.turns.checkpoint import Made
+
+
+# -- takeback checkpoint
+
 
 _NAMED = 20
 """Of what was not captured. A project with more new files than fit would fill the screen."""
@@ -34,7 +39,9 @@ _NAMED = 20
 @click.option(
     "--allow-large", is_flag=True, help="Leave no new file out for their size or number in all."
 )
-def command(call: Call, label: str | None, session: str | None, allow_large: bool) -> int:
+def checkpoint_command(
+    call: Call, label: str | None, session: str | None, allow_large: bool
+) -> int:
     """Make a checkpoint of the files as they are now.
 
     Files that git ignores are not part of it, except small ones, which are kept beside it.
@@ -66,3 +73,24 @@ def _left_out(made: Made) -> Iterator[str]:
     more = len(made.skipped) - _NAMED
     if more > 0:
         yield f"Not captured: {more:,} more; all of them: takeback show {made.checkpoint.id}"
+
+
+# -- takeback label
+
+
+@verb("label")
+@click.argument(
+    "checkpoint", metavar="CP", type=name_text, shell_complete=completed_by("checkpoints")
+)
+@click.argument("name", metavar="[NAME]", type=name_text, required=False)
+def label_command(call: Call, checkpoint: str, name: str | None) -> int:
+    """Give a checkpoint a name; without a name, take it off."""
+    call.refuse_dry_run("label", hint="which label it has: takeback show CP")
+    output = call.output
+    with call.open("label") as tb:
+        before = call.look_up(tb, checkpoint)
+        after = tb.label(before, name)
+    document = {"id": after.id, "label": after.label, "label_by": after.label_by}
+    output.document("label", {**document, "before": before.label})
+    output.done([labelled(before, after)])
+    return 0

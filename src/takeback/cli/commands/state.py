@@ -1,4 +1,4 @@
-"""takeback config"""
+"""takeback status, doctor, config, pick: how things stand."""
 
 from __future__ import annotations
 
@@ -7,17 +7,75 @@ import os
 import click
 
 from takeback import config
+from takeback.check.doctor import offers
+from takeback.check.finding import BROKEN, OK
 from takeback.check.settings import edit_for_all, edit_for_workspace, set_setting
 from takeback.cli.call import Call
-from takeback.cli.options import completed_by, verb
+from takeback.cli.options import completed_by, name_text, verb
+from takeback.cli.plain_words import pick
+from takeback.cli.plain_words import status as status_plain_words
 from takeback.config import edits
 from takeback.errors import NotAWorkspace, UsageError
 from takeback.gate.asker import refuse_inside
 from takeback.visible import shown
+from takeback.words import status as status_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from takeback.check.finding import Finding
+
+
+# -- takeback status
+
+
+@verb("status", shows=("--dry-run",))
+@click.option("--seen", is_flag=True, help="You have read the failures: show only later ones.")
+def status_command(call: Call, seen: bool) -> int:
+    """Say where the files stand, what is kept, and what went wrong."""
+    return status_plain_words(call, seen=seen)
+
+
+# -- takeback doctor
+
+
+@verb("doctor")
+@click.option("--fix", is_flag=True, help="Mend what can safely be mended.")
+@click.option("--rebuild", is_flag=True, help="Make the ledger anew from the store.")
+@click.option(
+    "--adopt",
+    metavar="[NAME]",
+    type=name_text,
+    is_flag=False,
+    flag_value="",
+    help="Take over the store of what stood here before; NAME where there are several.",
+)
+def doctor_command(call: Call, fix: bool, rebuild: bool, adopt: str | None) -> int:
+    """Name what is wrong; with --fix mend what can be."""
+    call.refuse_dry_run("doctor", hint="to look only: takeback verify, takeback status")
+    from takeback.app.engine import Engine
+
+    if adopt is not None:
+        Engine.adopt(adopt)
+    try:
+        with call.open("doctor", note=False) as tb:
+            found = tb.doctor(rebuild=rebuild, fix=fix)
+    except NotAWorkspace as error:
+        unopened = Engine.unopened(after=error)
+        found = [*unopened.doctor(fix=fix), *offers(unopened.earlier())]
+    for finding in found:
+        _print_findings(call, finding)
+    return 1 if any(finding.state == BROKEN for finding in found) else 0
+
+
+def _print_findings(call: Call, found: Finding) -> None:
+    call.output.document("finding", status_words.finding(found))
+    if not (call.quiet and found.state == OK):
+        call.output.lines(status_words.finding_lines(found, call.output.paint))
+
+
+# -- takeback config
 
 
 @verb("config", too_many="a list is written with commas: takeback config never '~/a,~/b'")
@@ -25,7 +83,9 @@ if TYPE_CHECKING:
 @click.argument("value", metavar="[VALUE]", required=False, shell_complete=completed_by("values"))
 @click.option("--workspace", is_flag=True, help="For this workspace only, not for all.")
 @click.option("--unset", is_flag=True, help="Take the setting off again.")
-def command(call: Call, key: str | None, value: str | None, workspace: bool, unset: bool) -> int:
+def config_command(
+    call: Call, key: str | None, value: str | None, workspace: bool, unset: bool
+) -> int:
     """List the settings, show one, set one, or take one off again.
 
     A list is written with commas. What the workspace says counts more than what you say for
@@ -41,7 +101,7 @@ def command(call: Call, key: str | None, value: str | None, workspace: bool, uns
     settings = _in_force(call, required=workspace)
     for setting in config.SETTINGS:
         if key in (None, setting.name):
-            _print(call, setting, settings, alone=key is not None)
+            _print_settings(call, setting, settings, alone=key is not None)
     return 0
 
 
@@ -75,7 +135,9 @@ def _in_force(call: Call, *, required: bool) -> config.Settings:
         return settings
 
 
-def _print(call: Call, setting: config.Setting, settings: config.Settings, *, alone: bool) -> None:
+def _print_settings(
+    call: Call, setting: config.Setting, settings: config.Settings, *, alone: bool
+) -> None:
     value, origin = settings[setting.name], settings.origin(setting.name)
     fields = {
         "key": setting.name,
@@ -98,3 +160,16 @@ def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(value)
     return str(value)
+
+
+# -- takeback pick
+
+
+@verb("pick")
+def pick_command(call: Call) -> int:
+    """Look, choose, preview and take back, on one screen.
+
+    The same as takeback without a command. Where there is no screen (TERM=dumb, or no terminal)
+    it is a numbered list, and the answers are read line by line.
+    """
+    return pick(call)

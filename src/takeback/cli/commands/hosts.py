@@ -1,4 +1,4 @@
-"""takeback serve"""
+"""takeback acp, mcp, hook, serve: programs that others talk to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from takeback.cli.call import Call
 from takeback.cli.options import verb
 from takeback.cli.terminal import flush, is_terminal
 from takeback.errors import TakebackError, UsageError
+from takeback.programs import takeback
 from takeback.words.choices import said
 from takeback.words.text import quoted
 
@@ -21,6 +22,69 @@ if TYPE_CHECKING:
 
     from takeback.serve.run import Running
 
+
+# -- takeback acp
+
+
+@verb("acp", words=True)
+def acp_command(call: Call, words: tuple[str, ...]) -> int:
+    """Stand between an editor and its agent; prompts become turns.
+
+    It speaks the Agent Client Protocol on stdin and stdout. In the settings of an editor such as
+    Zed, in front of the agent's own command: `takeback acp -- gemini --acp`. `/takeback` in the
+    editor lists the turns and goes back. An agent that `takeback init` has connected records
+    itself, as in a terminal. All else passes as it is. The exit status is that of CMD.
+    """
+    call.refuse_dry_run("acp")
+    if not words:
+        raise UsageError(
+            "acp needs the agent's command", hint="for example: takeback acp -- gemini --acp"
+        )
+    from takeback.acp import serve
+
+    return serve(words, os.environ)
+
+
+# -- takeback mcp
+
+
+@verb("mcp")
+def mcp_command(call: Call) -> int:
+    """Serve models: the Model Context Protocol on stdin and stdout.
+
+    Started by an agent, as its settings say, for the workspace it runs in or that of -C. The
+    tools are status, log, show, diff, cat and search, which only look, and checkpoint. There is
+    none that goes back: that is for you.
+    """
+    call.refuse_dry_run("mcp")
+    from takeback.mcp import serve
+
+    return serve(os.getcwd())
+
+
+# -- takeback hook
+
+
+@verb("hook")
+@click.argument("agent", metavar="AGENT")
+@click.option("--stdio", is_flag=True, help="Answer requests, one a line, until stdin ends.")
+def hook_command(call: Call, agent: str, stdio: bool) -> int:
+    """Take one event of an agent, in JSON on stdin.
+
+    Called by agents, not by people. It prints nothing but what the model or the person has to
+    be told, ends with status 0 whatever happens, and leaves its failures for `takeback status`.
+    AGENT is generic, claude, codex, copilot, gemini, kilo, opencode, pi, qwen, an agent of another
+    package, or plugin for what Claude Code's plugin tells; docs/agents/generic.md describes the
+    JSON.
+    """
+    # The way in without click is takeback/__main__.py; this one is for options before the verb.
+    words = ["hook", agent, *(["--stdio"] if stdio else [])]
+    os.execv(sys.executable, takeback(*words))
+
+
+# -- takeback serve
+
+
 _OVER_SSH = re.compile(r"\S+ \d+ ([0-9A-Fa-f.:]+)(?:%\S+)? (\d+)")
 """How sshd says it: the client's address and port, then ours."""
 _SSH_PORT = "22"
@@ -29,7 +93,7 @@ _SSH_PORT = "22"
 @verb("serve")
 @click.option("--open", "browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--socket", is_flag=True, help="On a Unix socket instead, for programs alone.")
-def command(call: Call, browser: bool, socket: bool) -> int:
+def serve_command(call: Call, browser: bool, socket: bool) -> int:
     """Serve the page and the HTTP API on this machine, until Ctrl-C.
 
     All workspaces of yours, in a browser or for an editor: the same operations as here. The page

@@ -1,1 +1,0 @@
-"""What the commands do that are typed most, apart from the parser, which costs as much."""
