@@ -55,7 +55,6 @@ lint: $(INSTALLED) types ## check style, layers, types and the generated parts o
 	@$(BIN)/lint-imports --no-logo
 	@$(if $(COG_FILES),$(BIN)/cog --check -P $(COG_FILES),:)
 	@$(BIN)/python scripts/openapi.py --check
-	@$(BIN)/python scripts/async_api.py --check
 
 types: $(INSTALLED) ## check the types
 	@$(BIN)/mypy $(SOURCES)
@@ -74,7 +73,6 @@ soak: $(INSTALLED) ## run the long campaigns (hours)
 docs: $(INSTALLED) ## write the generated parts of the docs again
 	@$(if $(COG_FILES),$(BIN)/cog -r -P $(COG_FILES),:)
 	@$(BIN)/python scripts/openapi.py
-	@$(BIN)/python scripts/async_api.py
 
 # The environment. It is cleared when it was left half-made, and installed into again when
 # pyproject.toml, constraints.txt, the command or what is written in C changed. Wheels only, each checked against

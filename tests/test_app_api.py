@@ -15,7 +15,6 @@ from takeback.model.coverage import Overrides
 from takeback.rewind.request import Keeping
 
 AT_MOST = 55
-PARTS = {"PublicKeeping", "PublicLooking", "PublicMoving", "PublicUpkeep"}
 
 
 def public(kind: type) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def plain(value: Any) -> Any:
 
 
 def test_the_page_is_short_and_stands_alone() -> None:
-    assert {part.__name__ for part in Takeback.__mro__[1:-1]} == PARTS
+    assert Takeback.__mro__ == (Takeback, object)
     assert len(public(Takeback)) <= AT_MOST
 
 

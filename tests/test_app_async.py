@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from scripts import async_api
 from takeback import AsyncTakeback, Takeback
 from takeback.app.async_api import AsyncAgentSession, AsyncAgentTurn
 from takeback.app.session import AgentSession, AgentTurn
@@ -48,18 +47,12 @@ def test_each_method_has_a_twin_with_the_same_arguments_and_words(one: type, oth
     for name in set(theirs) - {"engine", "open"} - ALONE:
         mine, its = plain(ours[name]), plain(theirs[name])
         assert inspect.signature(mine).parameters == inspect.signature(its).parameters, name
-        is_awaited = inspect.iscoroutinefunction(mine)
+        is_awaited = inspect.iscoroutinefunction(getattr(ours[name], "__func__", ours[name]))
         assert is_awaited or name in ("session", "turn") or isinstance(ours[name], property), name
         if name not in ("close", "turn", "end"):
             assert inspect.getdoc(mine) == inspect.getdoc(its), name
     opened = inspect.signature(other.open).parameters if hasattr(other, "open") else None
     assert opened is None or opened == inspect.signature(Takeback.open).parameters
-
-
-def test_what_is_generated_is_current() -> None:
-    for part in async_api.PARTS:
-        written = (async_api.APP / "awaited" / f"{part}.py").read_text()
-        assert async_api.twin(part) == written, f"make docs: {part}"
 
 
 def test_only_who_asks_for_it_pays_for_asyncio() -> None:

@@ -77,7 +77,7 @@ def flood(
     for number in range(times):
         clock.time += 1
         (workspace / "junk").write_bytes(os.urandom(MB))
-        tb.checkpoint(f"x{number}" if label else None, model=by)
+        tb.checkpoint_of(by, f"x{number}" if label else None)
     return turn
 
 

@@ -16,29 +16,55 @@ opened. What only faces need is in ``app/engine.py``.
 
 from __future__ import annotations
 
+from takeback.app.border import named_like
 from takeback.app.engine import Engine
-from takeback.app.given import checked, one_at_a_time
-from takeback.app.public.keeping import PublicKeeping
-from takeback.app.public.looking import PublicLooking
-from takeback.app.public.moving import PublicMoving
-from takeback.app.public.upkeep import PublicUpkeep
+from takeback.app.given import checked, fitting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
-    from typing import Self
+    from collections.abc import Callable, Mapping
+    from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-    from takeback.app.session import AgentSession
-    from takeback.model.operation import Outcome
     from takeback.ports import Clock, Reporter
 
+    P = ParamSpec("P")
+    T = TypeVar("T")
     Where = str | os.PathLike[str]
+    Offered = Callable[Concatenate[Any, P], T]
 
 
-@one_at_a_time
+def alone(method: Callable[Concatenate[Engine, P], T]) -> Offered[P, T]:
+    """Offers a method of the engine: who shares the workspace waits until it is done."""
+    given = fitting(method)
+
+    def call(page: Takeback, /, *args: Any, **options: Any) -> T:
+        with page.engine.alone:
+            return method(page.engine, *given(args, options), **options)
+
+    return named_like(call, method)
+
+
+def aside(method: Callable[Concatenate[Engine, P], T]) -> Offered[P, T]:
+    """Offers one that waits for a program or a function of somebody else, for minutes perhaps.
+
+    It keeps nobody waiting: it is done in the same workspace, opened once more, as another process
+    would do it.
+    """
+    given = fitting(method)
+
+    def call(page: Takeback, /, *args: Any, **options: Any) -> T:
+        found = given(args, options)
+        with page.engine.alone:
+            own = page.engine.opened_again()
+        with own:
+            return method(own, *found, **options)
+
+    return named_like(call, method)
+
+
 @checked
-class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
+class Takeback:
     """One workspace and everything that can be done with it. Close it, or use ``with``.
 
     Threads may share it, with its sessions and turns: one at a time is at it, the others wait.
@@ -47,7 +73,6 @@ class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         """What the faces of takeback use; it may change with any version."""
-        self._alone = engine.alone
 
     # -- opening
 
@@ -71,7 +96,7 @@ class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
 
     def close(self) -> None:
         """Closes files and descriptors."""
-        self._alone.close(self.engine.close)
+        self.engine.alone.close(self.engine.close)
 
     def __enter__(self) -> Self:
         return self
@@ -91,14 +116,67 @@ class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
 
     # -- keeping
 
-    def session(self, agent: str, native: str | None = None) -> AgentSession:
-        """Returns a session of your own agent, a new one unless ``native`` names one."""
-        return self.engine.session(agent, native)
+    session = alone(Engine.session)
+    resume = alone(Engine.resume)
+    receive = alone(Engine.receive)
+    hear = alone(Engine.hear)
+    checkpoint = alone(Engine.checkpoint)
+    label = alone(Engine.label)
 
-    def resume(self, session: str | Outcome) -> AgentSession:
-        """Returns a session to go on with, and in its ``conversation`` what was said in it.
+    # -- looking
 
-        It is given by name, or as what an operation returned: the one that it went to. Raises
-        Refused if that left the conversation where it was, and NoSuchCheckpoint.
-        """
-        return self.engine.resume(session)
+    find = alone(Engine.find)
+    checkpoints = alone(Engine.checkpoints)
+    compare = alone(Engine.compare)
+    bisect = aside(Engine.bisect)
+    reset_bisection = alone(Engine.reset_bisection)
+    blame = alone(Engine.blame)
+    show = alone(Engine.show)
+    diff = alone(Engine.diff)
+    cat = alone(Engine.cat)
+    conversation = alone(Engine.conversation)
+    messages = alone(Engine.messages)
+    search = alone(Engine.search)
+    sessions = alone(Engine.sessions)
+    tree = alone(Engine.tree)
+    operations = alone(Engine.operations)
+    status = alone(Engine.status)
+    agents = alone(Engine.agents)
+
+    # -- going back and forth
+
+    plan = alone(Engine.plan)
+    rewind = alone(Engine.rewind)
+    plan_revert = alone(Engine.plan_revert)
+    revert = alone(Engine.revert)
+    plan_apply = alone(Engine.plan_apply)
+    apply = alone(Engine.apply)
+    brought = alone(Engine.brought)
+    plan_fork = alone(Engine.plan_fork)
+    fork = alone(Engine.fork)
+    plan_summary = alone(Engine.plan_summary)
+    summarise = aside(Engine.summarise)
+    plan_undo = alone(Engine.plan_undo)
+    undo = alone(Engine.undo)
+    plan_redo = alone(Engine.plan_redo)
+    redo = alone(Engine.redo)
+
+    @property
+    def interrupted(self) -> bool:
+        """True if an operation was interrupted and not yet recovered."""
+        return self.engine.interrupted
+
+    recover = alone(Engine.recover)
+
+    # -- keeping house
+
+    workspaces = staticmethod(Engine.workspaces)
+    verify = alone(Engine.verify)
+    doctor = alone(Engine.doctor)
+    plan_prune = alone(Engine.plan_prune)
+    prune = alone(Engine.prune)
+    restore = alone(Engine.restore)
+    trash = alone(Engine.trash)
+    plan_purge = alone(Engine.plan_purge)
+    purge = alone(Engine.purge)
+    forget = alone(Engine.forget)

@@ -18,20 +18,17 @@ import asyncio
 import os
 from typing import overload
 
-from takeback.app.awaited.keeping import AwaitedKeeping
-from takeback.app.awaited.looking import AwaitedLooking
-from takeback.app.awaited.moving import AwaitedMoving
-from takeback.app.awaited.upkeep import AwaitedUpkeep
+from takeback.app.border import named_like
 from takeback.app.engine import Engine
-from takeback.app.given import checked
-from takeback.app.threads import Asking
+from takeback.app.given import checked, fitting
+from takeback.app.threads import Asking, beside
 from takeback.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
     from takeback.app.session import AgentSession, AgentTurn, Conversation
     from takeback.model import event as events
@@ -43,8 +40,12 @@ if TYPE_CHECKING:
     from takeback.purge.purge import Purge, Purging
     from takeback.retention.prune import Prune, Pruning
     from takeback.turns.receive import Received
+    from takeback.workspaces import KnownWorkspace
 
+    P = ParamSpec("P")
+    T = TypeVar("T")
     Where = str | os.PathLike[str]
+    Awaited = Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
 
 # -- sessions for agents with an event loop: a turn is an ``async with`` block
 #
@@ -194,11 +195,38 @@ class AsyncAgentTurn:
                 raise
 
 
-# -- the API itself
+# -- the API itself: the methods of the engine, each asked in the thread that it needs
+
+
+def _asked(
+    way: Callable[..., Coroutine[Any, Any, T]], method: Callable[Concatenate[Engine, P], T]
+) -> Awaited[P, T]:
+    given = fitting(method)
+
+    async def call(page: AsyncTakeback, /, *args: Any, **options: Any) -> T:
+        found = given(args, options)
+        return await way(page._asking, lambda tb: method(tb, *found, **options))
+
+    return named_like(call, method)
+
+
+def work(method: Callable[Concatenate[Engine, P], T]) -> Awaited[P, T]:
+    """Offers a method of the engine: it is done in its turn."""
+    return _asked(Asking.work, method)
+
+
+def look(method: Callable[Concatenate[Engine, P], T]) -> Awaited[P, T]:
+    """Offers one that looks only at what is kept: beside an operation."""
+    return _asked(Asking.look, method)
+
+
+def aside(method: Callable[Concatenate[Engine, P], T]) -> Awaited[P, T]:
+    """Offers one that waits for a program or a function of somebody else."""
+    return _asked(Asking.aside, method)
 
 
 @checked
-class AsyncTakeback(AwaitedKeeping, AwaitedLooking, AwaitedMoving, AwaitedUpkeep):
+class AsyncTakeback:
     """One workspace and everything that can be done with it: ``async with``, or await and close."""
 
     def __init__(self, asking: Asking) -> None:
@@ -288,6 +316,72 @@ class AsyncTakeback(AwaitedKeeping, AwaitedLooking, AwaitedMoving, AwaitedUpkeep
         return AsyncAgentSession(
             self._asking, await self._asking.work(lambda tb: tb.resume(session))
         )
+
+    receive = work(Engine.receive)
+    hear = work(Engine.hear)
+    checkpoint = work(Engine.checkpoint)
+    label = work(Engine.label)
+
+    # -- looking
+
+    find = look(Engine.find)
+    checkpoints = look(Engine.checkpoints)
+    compare = work(Engine.compare)
+    bisect = aside(Engine.bisect)
+    reset_bisection = work(Engine.reset_bisection)
+    blame = work(Engine.blame)
+    show = look(Engine.show)
+    diff = work(Engine.diff)
+    cat = look(Engine.cat)
+    conversation = look(Engine.conversation)
+    messages = look(Engine.messages)
+    search = look(Engine.search)
+    sessions = look(Engine.sessions)
+    tree = look(Engine.tree)
+    operations = look(Engine.operations)
+    status = look(Engine.status)
+    agents = look(Engine.agents)
+
+    # -- going back and forth
+
+    plan = work(Engine.plan)
+    rewind = work(Engine.rewind)
+    plan_revert = work(Engine.plan_revert)
+    revert = work(Engine.revert)
+    plan_apply = work(Engine.plan_apply)
+    apply = work(Engine.apply)
+    brought = work(Engine.brought)
+    plan_fork = work(Engine.plan_fork)
+    fork = work(Engine.fork)
+    plan_summary = work(Engine.plan_summary)
+    summarise = aside(Engine.summarise)
+    plan_undo = work(Engine.plan_undo)
+    undo = work(Engine.undo)
+    plan_redo = work(Engine.plan_redo)
+    redo = work(Engine.redo)
+
+    async def interrupted(self) -> bool:
+        """True if an operation was interrupted and not yet recovered."""
+        return await self._asking.work(lambda tb: tb.interrupted)
+
+    recover = work(Engine.recover)
+
+    # -- keeping house
+
+    @staticmethod
+    async def workspaces(*, environ: Mapping[str, str] | None = None) -> list[KnownWorkspace]:
+        """Returns every workspace that something is kept of, by path; opens none of them."""
+        return await beside(lambda: Engine.workspaces(environ=environ))
+
+    verify = work(Engine.verify)
+    doctor = work(Engine.doctor)
+    plan_prune = work(Engine.plan_prune)
+    prune = work(Engine.prune)
+    restore = work(Engine.restore)
+    trash = look(Engine.trash)
+    plan_purge = work(Engine.plan_purge)
+    purge = work(Engine.purge)
+    forget = work(Engine.forget)
 
     @overload
     async def outlook(self, planned: Prune) -> Pruning: ...

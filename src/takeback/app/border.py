@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     C = TypeVar("C", bound=type)
+    F = TypeVar("F", bound=Callable[..., Any])
 
 _ALSO = ("__enter__", "__exit__")
 
@@ -82,6 +83,11 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise  # the caller's own mistake: no such argument
             raise bug(error) from error
 
+    return named_like(call, function)
+
+
+def named_like(call: F, function: Callable[..., Any]) -> F:
+    """Gives what stands for a function its name, its words and its signature."""
     # By hand, as functools would cost a hook a millisecond.
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):
         setattr(call, name, getattr(function, name))

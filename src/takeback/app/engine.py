@@ -55,9 +55,22 @@ class Engine(Reviewing):
         message: str | None = None,
         session: str | None = None,
         allow_large: bool = False,
-        model: str | None = None,  # whose model it is that asks, where that needs no finding out
     ) -> Made:
         """Makes a checkpoint of the files as they are now, in ``session``."""
+        return self.checkpoint_of(
+            None, label, message=message, session=session, allow_large=allow_large
+        )
+
+    def checkpoint_of(
+        self,
+        model: str | None,
+        label: str | None = None,
+        *,
+        message: str | None = None,
+        session: str | None = None,
+        allow_large: bool = False,
+    ) -> Made:
+        """Makes one for whose model it is that asks, where that needs no finding out."""
         if self.interrupted:
             with self._context.locked() as locked:
                 self._recover_and_say(locked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.app.border import named_like
 from takeback.c_modules import RLock
 from takeback.errors import UsageError
 from takeback.model.checkpoint import Checkpoint
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from takeback.timeline.names import NamedTurn
 
     C = TypeVar("C", bound=type)
-    F = TypeVar("F", bound=Callable[..., Any])
+    Given = Callable[[tuple[Any, ...], dict[str, Any]], list[Any]]
+    """Returns the words of a call as they are meant, and puts the named ones right."""
     Taking = Callable[[object], object]
     """Returns what is taken for a value; raises TypeError with what would have fitted."""
 
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
 #
 # Whoever calls while another is at it waits; a call begins on what the one before it has left. The
 # lock is the engine's, so that all that was made from one workspace takes turns with all the rest.
-#
-# What waits for a program or a function of somebody else, for minutes perhaps, is done ``aside``:
-# in the same workspace, opened once more, as another process would do it.
 
 
 class Alone:
@@ -56,44 +55,6 @@ class Alone:
         with self._lock:
             self._is_closed = True
             close()
-
-
-def aside(function: F) -> F:
-    """Marks a method of a ``one_at_a_time`` class that keeps nobody waiting."""
-    function.is_aside = True  # type: ignore[attr-defined]
-    return function
-
-
-def one_at_a_time(cls: C) -> C:
-    """Makes every public method of a class, but ``close``, hold the lock that is its ``_alone``."""
-    for name, value in list(vars(cls).items()):
-        is_method = callable(value) and not isinstance(value, (staticmethod, type))
-        if is_method and name != "close" and not name.startswith("_"):
-            kept = _aside(value) if hasattr(value, "is_aside") else _alone(value)
-            # By hand, as in ``border``: functools is slow to import.
-            for word in ("__name__", "__qualname__", "__doc__", "__module__"):
-                setattr(kept, word, getattr(value, word))
-            kept.__wrapped__ = value  # type: ignore[attr-defined]
-            setattr(cls, name, kept)
-    return cls
-
-
-def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        with self._alone:
-            return function(self, *args, **options)
-
-    return call
-
-
-def _aside(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        with self._alone:
-            own = type(self)(self.engine.opened_again())
-        with own:
-            return function(own, *args, **options)
-
-    return call
 
 
 # -- given: what a program gives to the Python API, looked at before anything is done with it
@@ -141,7 +102,23 @@ def checked(cls: C) -> C:
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    code, declared = function.__code__, function.__annotations__
+    given = fitting(function)
+
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        return function(self, *given(args, options), **options)
+
+    async def awaited(self: Any, *args: Any, **options: Any) -> Any:
+        return await function(self, *given(args, options), **options)
+
+    is_awaited = function.__code__.co_flags & _COROUTINE
+    return named_like(awaited if is_awaited else call, function)
+
+
+def fitting(method: Callable[..., Any]) -> Given:
+    """Returns what looks at all that a method is given, by what it is declared as."""
+    while hasattr(method, "__wrapped__"):
+        method = method.__wrapped__
+    code, declared = method.__code__, method.__annotations__
     number = code.co_argcount + code.co_kwonlyargcount
     takes = {name: _KINDS[declared[name]] for name in code.co_varnames[1:number]}
     in_order = [*takes.items()][: code.co_argcount - 1]
@@ -155,19 +132,7 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
         found = [_taken(*one, value) for one, value in zip(in_order, args, strict=False)]
         return [*found, *args[len(found) :]]
 
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        return function(self, *given(args, options), **options)
-
-    async def awaited(self: Any, *args: Any, **options: Any) -> Any:
-        return await function(self, *given(args, options), **options)
-
-    kept: Callable[..., Any] = awaited if code.co_flags & _COROUTINE else call
-    # By hand, as in ``border``: functools is slow to import.
-    for word in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(kept, word, getattr(function, word))
-    vars(kept).update(vars(function))
-    kept.__wrapped__ = function  # type: ignore[attr-defined]
-    return kept
+    return given
 
 
 def _taken(name: str, take: Taking, value: object) -> Any:
@@ -299,7 +264,7 @@ _KINDS: dict[str, Taking] = {
     "TurnLike": _turn,
     "Turns": _turns,
     "TurnLike | CarriedTurn": _carried,
-    "Paths": _each(_path),
+    "Iterable[str | bytes]": _each(_path),
     "str | bytes": _path,
     "Where": _path,
     "str": _text,

@@ -355,15 +355,13 @@ class Reading(Conversations):
         old: CheckpointLike,
         new: CheckpointLike | None = None,
         paths: Iterable[str | bytes] = (),
-        *,
-        color: bool = False,
     ) -> bytes:
         """Returns a unified diff from ``old`` to ``new``, or to the files as they are now.
 
         From ``turn:3`` to ``turn:3.end`` it is what the turn did, not what others did meanwhile.
         """
         between, scope = self._compared(old, new, paths, of_turn=False)
-        return self._patch(between, scope, color=color)
+        return self._patch(between, scope, color=False)
 
     def changes_and_diff(
         self,

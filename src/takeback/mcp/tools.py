@@ -98,7 +98,7 @@ def _search(tb: Engine, given: Document) -> str:
 
 def _checkpoint(tb: Engine, given: Document) -> str:
     start = time.monotonic()
-    made = tb.checkpoint(given.get("label"), model="mcp")
+    made = tb.checkpoint_of("mcp", given.get("label"))
     took = round((time.monotonic() - start) * 1000)
     changed = len(tb.show(made.checkpoint).entry.changes)
     return _bounded(json_text.dumps(documents.made(made, changed=changed, ms=took)))

@@ -1,1 +1,0 @@
-"""The Python API in parts; ``app/api.py`` puts them together."""
