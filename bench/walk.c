@@ -1,6 +1,6 @@
 /* One lstat of each path, in N threads, and nothing else: what looking costs at the least.
  *
- * bench/contestants.py compiles it and calls it through ctypes, as worktree/look.py does the look.
+ * bench/contestants.py compiles it and calls it through ctypes, as worktree/glance.py does the look.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

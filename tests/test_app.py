@@ -24,7 +24,7 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import Operation, Outcome, Plan
 from takeback.timeline.look import Status
 from takeback.timeline.timeline import Shown, TimelineEntry
-from takeback.turns.checkpoint import Made
+from takeback.turns.making import Made
 from takeback.words.choices import command_line
 from tests.support.engine import Heard, KillAt, Killed, TestClock
 from tests.support.git import git

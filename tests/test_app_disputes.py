@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from takeback.app import proposal as proposals
 from takeback.app.engine import Engine
 from takeback.app.proposal import Disputes
+from takeback.model.conflicts import Chooser, Conflict, ConflictChoices
 from takeback.model.lines import Disputed
-from takeback.model.merge import Chooser, Conflict, ConflictChoices
 from tests.support.journey import write_files
 
 if TYPE_CHECKING:
-    from takeback.model.merge import ConflictChoice, ConflictKind
+    from takeback.model.conflicts import ConflictChoice, ConflictKind
 
 STRETCH = Disputed(1, b"base\n", b"ours\n", b"theirs\n")
 

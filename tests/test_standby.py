@@ -185,7 +185,7 @@ def test_what_a_model_types_about_its_own_session_is_refused_by_it_too(attended:
 @pytest.mark.parametrize("change", ["edited", "gone"])
 def test_it_ends_when_takeback_is_changed(attended: Agent, change: str) -> None:
     standby = attended.standby()
-    notes = attended.package / "capture" / "watch.py"
+    notes = attended.package / "capture" / "watching.py"
     text = notes.read_text()
     if change == "gone":
         notes.unlink()

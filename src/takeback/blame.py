@@ -14,13 +14,13 @@ import os
 
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.git.diff import LARGEST_SHOWN, hunks_of_blobs, renames
+from takeback.ledger import by_session
 from takeback.ledger import lists as ledger_paths
-from takeback.ledger import sessions
 from takeback.model.checkpoint import ADDED
+from takeback.model.entries import INTERRUPTED, OUTSIDE, Turn
 from takeback.model.lines import is_binary, split
 from takeback.model.operation import Move, moves
 from takeback.model.path_text import to_text
-from takeback.model.timeline import INTERRUPTED, OUTSIDE, Turn
 from takeback.model.value import Value
 from takeback.rewind.refuse import last_seen, lineage_of
 from takeback.store import trees
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint, Entry
+    from takeback.model.entries import OwnedChange
     from takeback.model.ids import Order
-    from takeback.model.timeline import OwnedChange
     from takeback.store.store import Store
 
     AuthorKind = Literal["before takeback", "a turn", "by hand", "an operation", "unseen", "nobody"]
@@ -309,7 +309,7 @@ class _Walk:
 
     def _author(self, event: PathChange) -> Author:
         checkpoint, change = event.checkpoint, event.change
-        turn = None if change.turn is None else sessions.turn_by_id(self._ledger, change.turn)
+        turn = None if change.turn is None else by_session.turn_by_id(self._ledger, change.turn)
         if turn is not None:
             return Author(BY_TURN, checkpoint, turn, change.who)
         kind: AuthorKind = BY_HAND if change.who == OUTSIDE else NOT_KNOWN

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from takeback import workspaces as workspaces
     from takeback.bisect import bisect as bisect
     from takeback.capture import capture as capture
-    from takeback.capture import watch as watch
+    from takeback.capture import watching as watching
     from takeback.check import check as check
     from takeback.check import doctor as doctor
     from takeback.check import settings as settings
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from takeback.rewind import request as request
     from takeback.rewind import review as review
     from takeback.rewind import rewind as rewind
-    from takeback.timeline import conversation as conversation
     from takeback.timeline import look as look
     from takeback.timeline import names as names
     from takeback.timeline import operations as operations
     from takeback.timeline import sessions as sessions
     from takeback.timeline import timeline as timeline
-    from takeback.turns import checkpoint as checkpoint
+    from takeback.timeline import transcripts as transcripts
     from takeback.turns import ends as ends
     from takeback.turns import left_running as left_running
+    from takeback.turns import making as making
     from takeback.turns import receive as receive
     from takeback.turns import running as running
     from takeback.turns import said as said
@@ -56,27 +56,26 @@ else:
         "capture": "takeback.capture.capture",
         "check": "takeback.check.check",
         "context": "takeback.context",
-        "conversation": "takeback.timeline.conversation",
         "deeds": "takeback.merge.deeds",
         "doctor": "takeback.check.doctor",
-        "checkpoint": "takeback.turns.checkpoint",
+        "due": "takeback.retention.due",
+        "earlier": "takeback.retention.earlier",
         "ends": "takeback.turns.ends",
         "follow": "takeback.ledger.follow",
         "fork": "takeback.fork.fork",
+        "left_running": "takeback.turns.left_running",
         "look": "takeback.timeline.look",
+        "making": "takeback.turns.making",
         "names": "takeback.timeline.names",
         "operations": "takeback.timeline.operations",
         "picking": "takeback.merge.picking",
         "plan": "takeback.rewind.plan",
         "prepare": "takeback.rewind.prepare",
-        "due": "takeback.retention.due",
-        "earlier": "takeback.retention.earlier",
         "prune": "takeback.retention.prune",
-        "left_running": "takeback.turns.left_running",
         "receive": "takeback.turns.receive",
         "refuse": "takeback.rewind.refuse",
-        "revert": "takeback.merge.revert",
         "request": "takeback.rewind.request",
+        "revert": "takeback.merge.revert",
         "review": "takeback.rewind.review",
         "rewind": "takeback.rewind.rewind",
         "running": "takeback.turns.running",
@@ -87,8 +86,9 @@ else:
         "summary": "takeback.fork.summary",
         "sweep": "takeback.retention.sweep",
         "timeline": "takeback.timeline.timeline",
+        "transcripts": "takeback.timeline.transcripts",
         "trash": "takeback.retention.trash",
-        "watch": "takeback.capture.watch",
+        "watching": "takeback.capture.watching",
         "workspaces": "takeback.workspaces",
     }
 

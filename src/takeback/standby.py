@@ -60,7 +60,7 @@ _LATER = (
     "takeback.turns.receive",
     "takeback.capture.capture",
     "takeback.retention.sweep",
-    "takeback.capture.watch",
+    "takeback.capture.watching",
     "takeback.store.notes",
 )
 _LOOK_SECONDS = 10.0

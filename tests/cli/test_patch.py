@@ -14,7 +14,7 @@ from takeback import Takeback
 from takeback.app import proposal
 from takeback.app.engine import Engine
 from takeback.errors import Refused
-from takeback.model.merge import ConflictChoices
+from takeback.model.conflicts import ConflictChoices
 from takeback.model.operation import FILES
 from tests.support.called import called, done
 from tests.support.git import git

@@ -16,7 +16,7 @@ from takeback.adapters.launcher import write_launcher
 from takeback.app.engine import Engine
 from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
-from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
+from takeback.gate.commands import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.model.coverage import Overrides
 from tests.support.agent import AgentProcess, agent
 from tests.support.cli import Cli

@@ -14,15 +14,15 @@ import pytest
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger import ledger as gaps
+from takeback.ledger.by_session import add_turn, index_words, note_session, set_turn_changes
 from takeback.ledger.expired import note_expired, note_gone
 from takeback.ledger.file import IN_MEMORY, MIGRATIONS, PATIENCE, TABLES, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger, Point
-from takeback.ledger.sessions import add_turn, index_words, note_session, set_turn_changes
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint, Origin, Process, TranscriptPart
+from takeback.model.entries import RUNNING, OwnedChange, Turn
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import REWIND, Move
-from takeback.model.timeline import RUNNING, OwnedChange, Turn
 
 CHANGES = [
     OwnedChange(b"a\xff\n", "modified", 3, 0, "tool edit", SessionId("s"), CheckpointId("t")),

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takeback.ledger import sessions
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session
+from takeback.ledger import by_session as questions
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger, Lineage
 from takeback.model.checkpoint import Checkpoint, Origin, TranscriptPart
+from takeback.model.entries import BACKGROUND, ENDED, PROMPTED, RUNNING, OwnedChange, Turn
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.timeline import BACKGROUND, ENDED, PROMPTED, RUNNING, OwnedChange, Turn
 from takeback.model.turn import FORK, PROMPT, TURN_END
 
 HERE = Lineage("")
@@ -426,6 +426,6 @@ def test_any_text_finds_the_prompt_that_is_that_text(ledger: Ledger, text: str) 
 
 
 def test_what_was_tested_is_found_by_an_index_and_not_by_reading_all(ledger: Ledger) -> None:
-    for question in (questions.TESTED, sessions.FOLLOWING):
+    for question in (questions.TESTED, by_session.FOLLOWING):
         plan = ledger.rows(f"explain query plan {question}")
         assert "checkpoints_telling" in str(plan)

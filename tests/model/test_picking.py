@@ -9,8 +9,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from takeback.errors import UsageError
+from takeback.model.conflicts import ShownHunk, TextChange
 from takeback.model.lines import LineHunk, split
-from takeback.model.merge import ShownHunk, TextChange
 
 
 def change(old: bytes, new: bytes) -> TextChange:

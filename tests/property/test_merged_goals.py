@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.model.conflicts import ConflictChoices
 from takeback.model.coverage import Overrides
-from takeback.model.merge import ConflictChoices
 from takeback.model.operation import Outcome, Plan
 from takeback.rewind.request import ALL_OTHERS, EDITS, Keeping
 from tests.support.lanes import shares

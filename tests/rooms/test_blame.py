@@ -11,8 +11,8 @@ from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.blame import BY_HAND, BY_TURN, FIRST, Author
 from takeback.errors import Refused
+from takeback.model.conflicts import ConflictChoices
 from takeback.model.coverage import Overrides
-from takeback.model.merge import ConflictChoices
 from takeback.words.blame import document
 
 

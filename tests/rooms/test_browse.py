@@ -9,10 +9,10 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.model.coverage import Overrides
+from takeback.model.entries import Session
 from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Move
 from takeback.model.row import Spot, TimelineRow
-from takeback.model.timeline import Session
 from takeback.timeline.timeline import gone
 from tests.support.engine import TestClock
 from tests.support.journey import write_files

@@ -15,10 +15,10 @@ import pytest
 from takeback.context import Context
 from takeback.errors import LedgerUnwritable
 from takeback.git.refs import Refs
+from takeback.ledger import by_session as questions
 from takeback.ledger import file
 from takeback.ledger import follow as index_of_a_store
 from takeback.ledger import ledger as gaps
-from takeback.ledger import sessions as questions
 from takeback.ledger.attribute import count_lines
 from takeback.ledger.file import MIGRATIONS
 from takeback.ledger.follow import Index, catch_up, open_ledger, rebuild_ledger

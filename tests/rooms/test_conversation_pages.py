@@ -13,8 +13,8 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.model.agent import Message, MessagePage, PlacedMessage
-from takeback.timeline import conversation
-from takeback.timeline.conversation import ConversationPages, KeptConversations, Source
+from takeback.timeline import transcripts
+from takeback.timeline.transcripts import ConversationPages, KeptConversations, Source
 
 
 class Counted(ConversationPages):
@@ -94,7 +94,7 @@ def words(page: MessagePage) -> list[str]:
 def test_every_page_is_the_same_as_if_all_of_it_were_read(
     tb: Engine, claude: Claude, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "_TOGETHER", 3)
+    monkeypatch.setattr(transcripts, "_TOGETHER", 3)
     places = [claude.turn() for _ in range(4)]
     asked = [(place, at, most) for place in places for at in range(10) for most in (None, 1, 3, 4)]
     plain = [tb.messages(place, offset=at, limit=most) for place, at, most in asked]
@@ -142,7 +142,7 @@ def test_a_transcript_that_was_rewritten_is_noticed(
 
 
 def test_what_is_kept_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "_PACKED", 50_000)
+    monkeypatch.setattr(transcripts, "_PACKED", 50_000)
     kept = KeptConversations()
     for number in range(100):
         said = [

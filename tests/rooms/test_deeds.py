@@ -11,8 +11,8 @@ from takeback import Takeback
 from takeback.agents import ToolCall
 from takeback.app.session import AgentTurn
 from takeback.errors import Refused
+from takeback.model.conflicts import ConflictChoices
 from takeback.model.coverage import Overrides
-from takeback.model.merge import ConflictChoices
 from takeback.rewind.request import ALL_OTHERS, Keeping
 from tests.rooms.test_refolding import prune
 

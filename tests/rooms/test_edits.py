@@ -11,8 +11,8 @@ import pytest
 from takeback import Takeback
 from takeback.app import proposal as proposals
 from takeback.merge.revert import Edit, _not_taken_back
+from takeback.model.conflicts import Pick
 from takeback.model.event import EDIT, ToolCall
-from takeback.model.merge import Pick
 from takeback.model.operation import moves
 from takeback.rewind.request import EDITS, Keeping
 from takeback.store import trees

@@ -10,7 +10,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.ledger.follow import rebuild_ledger
-from takeback.model.timeline import Turn
+from takeback.model.entries import Turn
 from takeback.rewind.request import EDITS, Keeping
 from takeback.timeline.sessions import Node
 from takeback.words import documents

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.capture.watch import Listening
+from takeback.capture.watching import Listening
 from takeback.model import event as events
 from takeback.worktree import watch
 from tests.support.processes import wait_for

@@ -11,7 +11,7 @@ from takeback.context import Context
 from takeback.git.objects import BLOB, TREE
 from takeback.merge.merge import Merge, Sides, merge
 from takeback.model.checkpoint import DIRECTORY, FILE, LINK, Entry
-from takeback.model.merge import NOTHING_CHOSEN, Chooser, ConflictChoices
+from takeback.model.conflicts import NOTHING_CHOSEN, Chooser, ConflictChoices
 from takeback.store import trees
 from takeback.store.sink import PackSink
 from tests.support.engine import packing

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takeback.errors import NoSuchCheckpoint, UsageError
+from takeback.ledger.by_session import add_turn, note_session
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger
-from takeback.ledger.sessions import add_turn, note_session
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint, Origin
+from takeback.model.entries import ENDED, PROMPTED, Turn
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.naming import is_turn_name, names_newest
-from takeback.model.timeline import ENDED, PROMPTED, Turn
 from takeback.timeline import sessions
 from takeback.timeline.names import (
     check_label,

@@ -9,7 +9,7 @@ import pytest
 from takeback import rooms
 from takeback.app.engine import Engine
 from takeback.model.coverage import Overrides
-from takeback.model.timeline import NewsMark
+from takeback.model.entries import NewsMark
 from takeback.timeline.timeline import Happening
 
 

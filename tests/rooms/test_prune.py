@@ -21,10 +21,10 @@ from takeback.ledger.follow import Index, rebuild_ledger
 from takeback.ledger.ledger import Ledger
 from takeback.model import retention
 from takeback.model.checkpoint import UNDO, Checkpoint
+from takeback.model.entries import OUTSIDE, UNKNOWN
 from takeback.model.event import PROMPT, TURN_END, AgentEvent
 from takeback.model.operation import CONVERSATION, Pruned
 from takeback.model.retention import DAY
-from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.retention.prune import Prune, Pruning, Selection
 from takeback.retention.sweep import sweep
 from takeback.store.namespace import LABELS, LOCAL, labelled_by

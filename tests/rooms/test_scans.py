@@ -9,8 +9,8 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.context import Context
+from takeback.ledger import by_session as questions
 from takeback.ledger import ledger as ledgers
-from takeback.ledger import sessions as questions
 from takeback.ledger.file import LedgerFile
 from takeback.ledger.follow import catch_up
 from takeback.ledger.ledger import Ledger

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from takeback.errors import NoSuchCheckpoint, WhichSession
+from takeback.ledger.by_session import add_turn, note_session
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger
-from takeback.ledger.sessions import add_turn, note_session
 from takeback.model.checkpoint import Checkpoint, Origin
+from takeback.model.entries import ENDED, PROMPTED, Candidate, Turn
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.timeline import ENDED, PROMPTED, Candidate, Turn
 from takeback.timeline.sessions import Around, Meant, meant
 from takeback.turns.running import RunningTurn
 from tests.support.engine import NOON

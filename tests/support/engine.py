@@ -24,7 +24,7 @@ from takeback.rewind.rewind import rewind, take_in
 from takeback.store.namespace import local_ref, session_ref
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
-from takeback.turns import checkpoint as checkpoints
+from takeback.turns import making as checkpoints
 from takeback.workspaces import locate, open_store, open_workspace
 
 Result = TypeVar("Result")

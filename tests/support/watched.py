@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.capture.capture import Captured, capture
-from takeback.capture.watch import heard, keep_watched
+from takeback.capture.watching import heard, keep_watched
 from takeback.context import Context
 from takeback.worktree.watch import Note, Watches, WatchTable
 from tests.support.engine import settle

@@ -7,9 +7,9 @@ from typing import Any
 from rich.cells import cell_len
 
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.entries import OUTSIDE, OwnedChange, Turn
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.row import Spot, TimelineRow
-from takeback.model.timeline import OUTSIDE, OwnedChange, Turn
 from takeback.timeline.timeline import TimelineEntry
 from takeback.tui.timeline.lines import Row, Surroundings, draw_line
 

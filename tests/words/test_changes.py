@@ -6,9 +6,9 @@ import pytest
 
 from takeback.errors import StoreDamaged
 from takeback.model.checkpoint import DIRECTORY, FILE, LINK
+from takeback.model.entries import OwnedChange
 from takeback.model.ids import SessionId
 from takeback.model.operation import FileDiff, Side
-from takeback.model.timeline import OwnedChange
 from takeback.words import changes as words
 
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 from takeback.model import coverage
 from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.coverage import NotHeld
+from takeback.model.entries import Turn
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.timeline import Turn
 from takeback.timeline.timeline import Shown, TimelineEntry
 from takeback.words import changes as words
 

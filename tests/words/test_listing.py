@@ -9,8 +9,8 @@ from typing import Any
 from inline_snapshot import snapshot
 
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.entries import ENDED, OUTSIDE, PROMPTED, OwnedChange, Session, Turn
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.model.timeline import ENDED, OUTSIDE, PROMPTED, OwnedChange, Session, Turn
 from takeback.timeline.timeline import Listing, TimelineEntry
 from takeback.words.listing import Columns, entry_words, older
 from takeback.words.text import Paint, width

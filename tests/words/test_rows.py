@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from takeback.model.checkpoint import AMID, Checkpoint
+from takeback.model.entries import Session
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.row import Spot, TimelineRow
-from takeback.model.timeline import Session
 from takeback.timeline.timeline import TimelineEntry
 from takeback.words import listing
 

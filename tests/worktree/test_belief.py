@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from takeback.context import Context
-from takeback.worktree import look
+from takeback.worktree import glance
 from takeback.worktree.directory import doubted, signature
-from takeback.worktree.look import Belief, ScanTime
+from takeback.worktree.glance import Belief, ScanTime
 from tests.support.cli import Cli
 from tests.support.engine import opened, settle
 from tests.support.processes import Started
@@ -143,7 +143,7 @@ def test_what_is_read_again_is_bounded_in_files_and_bytes(
     moment = ScanTime(time.time_ns() + 10**10, distrusted=False)
     for limit, value in (("_FILES", 3), ("_BYTES", 35)):
         with monkeypatch.context() as patch:
-            patch.setattr(look, limit, value)
+            patch.setattr(glance, limit, value)
             few = Belief(moment)
             answers = [few.of(mark) == mark for _ in range(6)]
         assert answers == [True] * 3 + [False] * 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from takeback.context import Context
-from takeback.worktree import look
+from takeback.worktree import glance
 from takeback.worktree.cache import StatCache
 from takeback.worktree.directory import (
     LISTED,
@@ -23,7 +23,7 @@ from takeback.worktree.directory import (
     CacheDamaged,
     Directory,
 )
-from takeback.worktree.look import can_fork, changed_directories
+from takeback.worktree.glance import can_fork, changed_directories
 from tests.support.engine import checkpoint, settle
 from tests.support.processes import join
 
@@ -32,10 +32,10 @@ from tests.support.processes import join
 def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Has one of the two look."""
     if request.param == "C":
-        if not os.path.exists(look.LIBRARY):
+        if not os.path.exists(glance.LIBRARY):
             pytest.skip("there was no C compiler when takeback was installed")
-        monkeypatch.setattr(look, "_MANY", 0)
-        monkeypatch.setattr(look, "changed_among", None)
+        monkeypatch.setattr(glance, "_MANY", 0)
+        monkeypatch.setattr(glance, "changed_among", None)
     return str(request.param)
 
 
@@ -128,7 +128,7 @@ def test_odd_names_are_looked_at_and_paths_that_are_too_long_are_left_to_the_lis
     assert sorted({*changed(context)} - {*too_long}) == [b"\xff \n/-"]
 
 
-@pytest.mark.skipif(not os.path.exists(look.LIBRARY), reason="there was no C compiler")
+@pytest.mark.skipif(not os.path.exists(glance.LIBRARY), reason="there was no C compiler")
 @pytest.mark.parametrize(
     ("column", "value"),
     [
@@ -148,10 +148,10 @@ def test_a_row_that_does_not_match_is_a_change_to_the_look_in_c(
     row = known[b"c"].dump()
     made = Directory.load((*row[:column], value, *row[column + 1 :]))
     known[b"c"] = made
-    assert look.changed_paths(context.workspace.fd, known) == [made.path]
+    assert glance.changed_paths(context.workspace.fd, known) == [made.path]
 
 
-@pytest.mark.skipif(not os.path.exists(look.LIBRARY), reason="there was no C compiler")
+@pytest.mark.skipif(not os.path.exists(glance.LIBRARY), reason="there was no C compiler")
 def test_no_garbled_record_leads_the_look_in_c_astray(root: Path, context: Context) -> None:
     """It is a change, and then noticed; or garbled where nothing is used unless there is one."""
     stat = Path(context.store.path("stat"))
@@ -166,7 +166,7 @@ def test_no_garbled_record_leads_the_look_in_c_astray(root: Path, context: Conte
             garbled = bytes([sound[at] ^ flip])
             (stat / "table").write_bytes(sound[:at] + garbled + sound[at + 1 :])
             try:
-                found = look.changed_paths(context.workspace.fd, StatCache.load(str(stat)).known)
+                found = glance.changed_paths(context.workspace.fd, StatCache.load(str(stat)).known)
                 assert found == []
             except CacheDamaged:
                 noticed += 1
@@ -178,11 +178,11 @@ def test_a_library_that_does_not_load_or_is_of_another_version_is_done_without(
 ) -> None:
     import _ctypes
 
-    monkeypatch.setattr(look, "_MANY", 0)
+    monkeypatch.setattr(glance, "_MANY", 0)
     (root / "c" / "f").write_text("2")
     (tmp_path / "garbage.so").write_bytes(b"not a library")
     for library in ("missing.so", "garbage.so", _ctypes.__file__):
-        monkeypatch.setattr(look, "LIBRARY", str(tmp_path / library))
+        monkeypatch.setattr(glance, "LIBRARY", str(tmp_path / library))
         assert changed(context) == [b"c"]
 
 
@@ -211,7 +211,7 @@ def test_a_process_with_threads_is_not_forked() -> None:
 
 _A_THREAD_OF_C = """
 import ctypes
-from takeback.worktree.look import can_fork
+from takeback.worktree.glance import can_fork
 assert can_fork()
 libc = ctypes.CDLL(None)
 thread = ctypes.c_ulong()
@@ -228,18 +228,18 @@ def test_a_process_with_threads_that_python_does_not_know_is_not_forked() -> Non
 
 _TWO = """
 import os, sys
-from takeback.worktree import look
+from takeback.worktree import glance
 from takeback.worktree.cache import StatCache
 
 forks = []
 real = os.fork
 os.fork = lambda: forks.append(real()) or forks[-1]
-look._MANY = 1
-look.LIBRARY = ""
+glance._MANY = 1
+glance.LIBRARY = ""
 known = StatCache.load(sys.argv[1]).known
 root = os.open(sys.argv[2], os.O_RDONLY)
 dies = sys.argv[3] == "dies"
-found = look.changed_directories(root, known, in_child=lambda: os._exit(3) if dies else None)
+found = glance.changed_directories(root, known, in_child=lambda: os._exit(3) if dies else None)
 print(len(forks), *sorted(map(os.fsdecode, found)))
 """
 

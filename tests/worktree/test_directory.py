@@ -20,7 +20,7 @@ from takeback.worktree.directory import (
     signature,
     undoubted,
 )
-from takeback.worktree.look import Belief, ScanTime
+from takeback.worktree.glance import Belief, ScanTime
 
 _NAMES = st.binary(min_size=1, max_size=6).filter(
     lambda name: b"/" not in name and b"\0" not in name

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.worktree import look
-from takeback.worktree.look import Mounts
+from takeback.worktree import glance
+from takeback.worktree.glance import Mounts
 
 
 def test_a_workspace_without_mounts_has_none_below_it(tmp_path: Path) -> None:
@@ -37,5 +37,5 @@ def test_times_of_network_file_systems_are_distrusted(
     monkeypatch: pytest.MonkeyPatch, kind: bytes, distrusted: bool
 ) -> None:
     line = b"36 35 98:0 / /mnt rw,noatime master:1 - %s server:/home rw" % kind
-    monkeypatch.setattr(look, "_lines", lambda: [line])
+    monkeypatch.setattr(glance, "_lines", lambda: [line])
     assert Mounts(b"/mnt", os.makedev(98, 0)).times_distrusted is distrusted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.worktree.look import ScanTime
+from takeback.worktree.glance import ScanTime
 
 SECOND = 1_000_000_000
 NOW = 1_794_744_000 * SECOND + 500_000_000

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from takeback.capture.capture import capture
-from takeback.capture.watch import heard, keep_watched
+from takeback.capture.watching import heard, keep_watched
 from takeback.context import Context
 from takeback.model.coverage import Policy
 from takeback.store import notes

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from takeback.check.finding import Finding
     from takeback.context import LockedContext
     from takeback.errors import NotAWorkspace
+    from takeback.model.entries import Earlier
     from takeback.model.operation import Plan
-    from takeback.model.timeline import Earlier
     from takeback.ports import Clock, Reporter
     from takeback.retention.earlier import Discarded
     from takeback.rewind.rewind import Recovered

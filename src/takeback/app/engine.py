@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from takeback.context import Context
     from takeback.errors import NotAWorkspace, StoreMoved
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.entries import Earlier
     from takeback.model.ids import SessionId
     from takeback.model.operation import Outcome
-    from takeback.model.timeline import Earlier
     from takeback.retention.earlier import BroughtBack, Discarded
-    from takeback.turns.checkpoint import Made
+    from takeback.turns.making import Made
     from takeback.workspaces import KnownWorkspace
 
 
@@ -82,7 +82,7 @@ class Engine(Reviewing):
                     ledger, wanted, self.now, by_model=model is not None
                 )
             )
-        return rooms.checkpoint.checkpoint(
+        return rooms.making.checkpoint(
             self._context,
             label=label,
             label_by=model,

@@ -9,9 +9,9 @@ from takeback.app import given
 from takeback.app.border import guarded
 from takeback.app.travel import Steps
 from takeback.errors import Command, NoSuchCheckpoint, Refused, UsageError, WhichSession
+from takeback.model.conflicts import NOTHING_CHOSEN
 from takeback.model.coverage import NO_OVERRIDES, Overrides
 from takeback.model.ids import WORKSPACE_SESSION
-from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.naming import NEWEST, is_place
 from takeback.model.operation import IGNORED_STAY
 from takeback.model.path_text import to_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from takeback.merge.revert import BranchEnd, Branches, CarriedTurn
     from takeback.model.agent import SummaryWay
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.merge import ConflictChoices
+    from takeback.model.conflicts import ConflictChoices
     from takeback.model.operation import Outcome, Plan
     from takeback.rewind.request import Facts, Request
 
@@ -358,7 +358,7 @@ class Summarising(Forks):
         self, checkpoint: CheckpointLike, session: str | None
     ) -> tuple[Checkpoint, Checkpoint]:
         """Returns the place, and the newest one of its conversation; raises Refused."""
-        from takeback.timeline import conversation
+        from takeback.timeline import transcripts
 
         if not self._context.policy.conversation:
             raise Refused("conversations are not kept (conversation = off)", hint="")
@@ -371,7 +371,7 @@ class Summarising(Forks):
                 end = self.find("@", session=meant)
         newest = self._newest_conversation(end)
         if newest is None:
-            newest = self._ask(lambda ledger: conversation.last_told(ledger, end))
+            newest = self._ask(lambda ledger: transcripts.last_told(ledger, end))
         if newest is None or newest.agent is None:
             raise Refused(
                 f"checkpoint {target.id} has no conversation",

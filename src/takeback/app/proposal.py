@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from takeback.errors import Refused
 from takeback.model.checkpoint import Change
+from takeback.model.conflicts import NOTHING_CHOSEN, SKIP, Conflict
 from takeback.model.coverage import NO_OVERRIDES, Overrides
-from takeback.model.merge import NOTHING_CHOSEN, SKIP, Conflict
 from takeback.model.operation import APPLY, FORK, REVERT, REWIND, SUMMARISE, UNDO, Move, step_named
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from takeback.merge.revert import CarriedTurn
     from takeback.model.agent import SummaryWay
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.conflicts import ConflictChoice, ConflictChoices, Pick
+    from takeback.model.entries import Candidate
     from takeback.model.ids import CheckpointId
     from takeback.model.lines import Disputed
-    from takeback.model.merge import ConflictChoice, ConflictChoices, Pick
     from takeback.model.operation import OperationKind, Outcome, Plan, ScopeKind, StepKind
-    from takeback.model.timeline import Candidate
     from takeback.retention.prune import Prune, Pruning
     from takeback.rewind.request import Kept
     from takeback.rewind.rewind import Recovered

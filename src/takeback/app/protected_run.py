@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.engine import Engine
-    from takeback.capture.watch import Listening
+    from takeback.capture.watching import Listening
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
 

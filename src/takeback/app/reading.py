@@ -10,7 +10,7 @@ from takeback.app.border import guarded
 from takeback.app.recording import Recording
 from takeback.app.switches import OFF, SWITCH, says_off
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
-from takeback.ledger.sessions import open_turns
+from takeback.ledger.by_session import open_turns
 from takeback.model.naming import is_whole_turn
 from takeback.model.operation import Between
 from takeback.model.path_text import to_text
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.agent import MessagePage, PlacedMessage
     from takeback.model.checkpoint import Checkpoint, CountedChange
+    from takeback.model.entries import NewsMark, Session
     from takeback.model.operation import FileDiff, Operation
-    from takeback.model.timeline import NewsMark, Session
-    from takeback.timeline.conversation import Source
     from takeback.timeline.look import Found, Status
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
     from takeback.timeline.timeline import Browsed, Happening, Listing, Shown, TimelineEntry
+    from takeback.timeline.transcripts import Source
 
 
 # -- endings: what agents' transcripts say about turns whose end was not announced
@@ -150,7 +150,7 @@ class Conversations(Browsing):
 
     def said_last(self, checkpoint: Checkpoint) -> bytes:
         """Returns the newest conversation that is kept of a session at a checkpoint or before."""
-        from takeback.timeline import conversation as conversation_room
+        from takeback.timeline import transcripts as conversation_room
 
         told = self._ask(lambda ledger: conversation_room.last_told(ledger, checkpoint))
         return b"" if told is None else self.conversation(told)
@@ -162,7 +162,7 @@ class Conversations(Browsing):
 
         With ``offset`` and ``limit``, only some of it: numbers count from 0.
         """
-        from takeback.timeline import conversation as conversation_room
+        from takeback.timeline import transcripts as conversation_room
 
         found = self._told_here(checkpoint)
         told = self._ask(lambda ledger: conversation_room.last_told(ledger, found))
@@ -176,7 +176,7 @@ class Conversations(Browsing):
         self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
     ) -> MessagePage | None:
         """Returns what ``messages`` does, if the conversation need not be read for it."""
-        from takeback.timeline import conversation as conversation_room
+        from takeback.timeline import transcripts as conversation_room
 
         found = self._told_here(checkpoint)
         told = self._ask(lambda ledger: conversation_room.last_told(ledger, found))
@@ -198,13 +198,13 @@ class Conversations(Browsing):
     def _source(self, place: Checkpoint, told: Checkpoint | None) -> Source:
         newest = None if told is None else self._newest_conversation(told)
         return self._ask(
-            lambda ledger: rooms.conversation.source(self._context, ledger, place, told, newest)
+            lambda ledger: rooms.transcripts.source(self._context, ledger, place, told, newest)
         )
 
     def _said(self, place: Checkpoint, told: Checkpoint | None) -> Iterator[PlacedMessage]:
         """Returns all that was said up to a place; ``told`` keeps the conversation."""
         from takeback.adapters import message_reader
-        from takeback.timeline import conversation as conversation_room
+        from takeback.timeline import transcripts as conversation_room
 
         prompts = self._ask(lambda ledger: conversation_room.prompts_until(ledger, place, told))
         history = b"" if told is None else self.conversation(told)

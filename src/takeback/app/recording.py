@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from takeback.capture.watch import Listening
+    from takeback.capture.watching import Listening
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
     from takeback.ports import Adapter
@@ -87,7 +87,7 @@ class Recording(OpenWorkspace):
 
     def listening(self) -> Listening:
         """Returns what hears of changes to the files, from now on."""
-        return rooms.watch.Listening(self._context)
+        return rooms.watching.Listening(self._context)
 
     def delivery(
         self,
@@ -112,7 +112,7 @@ class Recording(OpenWorkspace):
 
     def keep_watched(self, watches: Watches) -> None:
         """Has the files watched from now on, where that is possible."""
-        rooms.watch.keep_watched(self._context, watches)
+        rooms.watching.keep_watched(self._context, watches)
 
     @property
     def has_waiting(self) -> bool:

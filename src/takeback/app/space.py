@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from takeback.bisect.bisect import Bisected, Bisection, Inquiry, Run
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint, CountedChange, Entry
+    from takeback.model.entries import ReviewedChange
     from takeback.model.ids import CheckpointId
-    from takeback.model.timeline import ReviewedChange
     from takeback.purge.purge import Purge, Purging
     from takeback.retention.prune import Prune, Pruning, Upkeep
     from takeback.retention.sweep import Together

@@ -10,7 +10,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable, UsageError
-from takeback.timeline.conversation import ConversationPages, KeptConversations
+from takeback.timeline.transcripts import ConversationPages, KeptConversations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from takeback.errors import (
     UsageError,
     WhichSession,
 )
+from takeback.model.conflicts import NOTHING_CHOSEN
 from takeback.model.coverage import NO_OVERRIDES, Overrides
-from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.naming import NEWEST, is_turn_name, split_name
 from takeback.model.turn import PROMPT
 from takeback.rewind.request import ALL_OTHERS, EDITS, KEEP_NOTHING, kept_named
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from takeback.merge.picking import Offer
     from takeback.merge.revert import Taken
     from takeback.model.checkpoint import Change, Checkpoint, Resume
+    from takeback.model.conflicts import ConflictChoices, TextChange
+    from takeback.model.entries import Turn
     from takeback.model.ids import SessionId
-    from takeback.model.merge import ConflictChoices, TextChange
     from takeback.model.operation import Move, Outcome, Plan, Preview, ScopeKind, Step, StepKind
-    from takeback.model.timeline import Turn
     from takeback.rewind.request import Facts, Keeping, Request, Scope
     from takeback.rewind.rewind import Recovered
     from takeback.timeline.names import NamedTurn

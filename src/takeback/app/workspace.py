@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from takeback.ledger.follow import BringUp, Index, LaggingIndex, Steady
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Asker, Checkpoint
+    from takeback.model.entries import Candidate, Earlier, Turn
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.model.timeline import Candidate, Earlier, Turn
     from takeback.ports import Clock, Reporter
     from takeback.programs import FoundProgram
     from takeback.rewind.request import Scope
     from takeback.store.location import StoreLocation
     from takeback.store.store import Store
-    from takeback.timeline.conversation import ConversationPages
     from takeback.timeline.names import Meaning
     from takeback.timeline.sessions import Meant
     from takeback.timeline.timeline import Shown, TimelineEntry
-    from takeback.turns.checkpoint import Made
+    from takeback.timeline.transcripts import ConversationPages
     from takeback.turns.left_running import LeftRunning
+    from takeback.turns.making import Made
     from takeback.turns.running import RunningTurn
 
     Known: TypeAlias = (

@@ -30,7 +30,7 @@ from takeback.errors import (
     StoreDamaged,
     UsageError,
 )
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.model import codec, json_text
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import CheckpointId, SnapshotId

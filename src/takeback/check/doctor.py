@@ -48,7 +48,7 @@ from takeback.store.location import read_location
 from takeback.store.lock import Lock
 from takeback.store.repack import reads_whole
 from takeback.timeline.names import find
-from takeback.turns.checkpoint import checkpoint
+from takeback.turns.making import checkpoint
 from takeback.workspaces import open_store, open_workspace
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from takeback.check.finding import FindingState
     from takeback.context import LockedContext
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Earlier
+    from takeback.model.entries import Earlier
     from takeback.rewind.rewind import Recovered
     from takeback.store.notes import Failure
 

@@ -26,7 +26,7 @@ from takeback.errors import (
     WhichSession,
     WriteFailed,
 )
-from takeback.gate.rules import ALLOWED, FROM_INSIDE, REFUSED
+from takeback.gate.commands import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.model.naming import TURN, is_place, split_name
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.gate.asker import Who
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Candidate
+    from takeback.model.entries import Candidate
     from takeback.timeline.names import NamedTurn
 
 

@@ -10,8 +10,8 @@ from takeback.app import proposal as proposals
 from takeback.app.proposal import Disputes
 from takeback.cli.terminal import agrees, ask, ask_number, not_listed
 from takeback.errors import PartlyDone, Refused, UsageError
+from takeback.model.conflicts import CHOICES
 from takeback.model.coverage import Overrides
-from takeback.model.merge import CHOICES
 from takeback.model.operation import REWIND, SUMMARISE
 from takeback.ordinary import ordinary
 from takeback.words import choices, documents, outcomes, plans
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from takeback.cli.call import Call
     from takeback.merge.picking import Offer
     from takeback.model.checkpoint import Change, Entry
-    from takeback.model.merge import (
+    from takeback.model.conflicts import (
         Conflict,
         ConflictChoice,
         ConflictChoices,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from takeback.app.beginning import Unclaimed
     from takeback.app.engine import Engine
     from takeback.cli.call import Call
-    from takeback.model.timeline import Earlier
+    from takeback.model.entries import Earlier
 
 
 def mention(call: Call, tb: Engine) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from takeback.app.connect import AgentState
     from takeback.app.engine import Engine
     from takeback.cli.call import Call
-    from takeback.model.timeline import Earlier
+    from takeback.model.entries import Earlier
     from takeback.timeline.look import Status
     from takeback.timeline.timeline import Listing
 

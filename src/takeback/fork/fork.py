@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from takeback.context import LockedContext
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import NewSession
+    from takeback.model.entries import Session
     from takeback.model.operation import Goal
-    from takeback.model.timeline import Session
     from takeback.ports import Adapter
     from takeback.timeline.names import NamedTurn
     from takeback.worktree.stage import BlobSource

@@ -7,17 +7,16 @@ import time
 
 from takeback.errors import GitUnusable, LedgerDamaged, LedgerUnwritable, TakebackError, TimedOut
 from takeback.git.diff import BINARY, numstat
+from takeback.ledger import by_session as questions
+from takeback.ledger import by_session as ways
 from takeback.ledger import ledger as gaps
 from takeback.ledger import lists as earlier
-from takeback.ledger import sessions as questions
-from takeback.ledger import sessions as ways
 from takeback.ledger.expired import Gap
 from takeback.model import event as events
 from takeback.model import turn as moments
 from takeback.model.checkpoint import ADDED, DELETED, MANUAL, MODIFIED, UNDO, CountedChange
 from takeback.model.coverage import LET_GO
-from takeback.model.path_text import to_bytes
-from takeback.model.timeline import (
+from takeback.model.entries import (
     BACKGROUND,
     COMMAND,
     ENDED,
@@ -35,6 +34,7 @@ from takeback.model.timeline import (
     OwnedChange,
     Turn,
 )
+from takeback.model.path_text import to_bytes
 from takeback.model.value import Value
 from takeback.store import trees
 from takeback.store.records import read_coverage

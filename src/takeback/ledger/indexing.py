@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from takeback.ledger import by_session as questions
 from takeback.ledger import ledger as gaps
-from takeback.ledger import sessions as questions
 from takeback.ledger.attribute import Fold, Indexed, Spoilt, attempt, changed, found_at
 from takeback.ledger.expired import Gap, gap_now, has_gone, note_expired
 from takeback.ledger.lists import folded
 from takeback.merge.deeds import deeds
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.entries import OwnedChange
 from takeback.model.operation import Move, Pruned
-from takeback.model.timeline import OwnedChange
 from takeback.model.turn import FORK
 from takeback.store.namespace import is_log, machine_of, session_of
 from takeback.store.records import checkpoint_of, operation_of, read_record

@@ -8,9 +8,9 @@ from takeback.errors import LedgerDamaged
 from takeback.ledger.file import TABLES, LedgerFile
 from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint, decode
+from takeback.model.entries import OwnedChange
 from takeback.model.ids import CheckpointId, SnapshotId
 from takeback.model.operation import Move
-from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
 # -- which events in a ledger happened to the files of one machine

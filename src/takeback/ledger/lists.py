@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from takeback.errors import LedgerDamaged
+from takeback.ledger.by_session import TURN_COLUMNS, matches, turn_by_id
 from takeback.ledger.expired import position_of
 from takeback.ledger.file import original
-from takeback.ledger.sessions import TURN_COLUMNS, matches, turn_by_id
 from takeback.model import json_text
 from takeback.model.checkpoint import ADDED, DELETED, MODIFIED
+from takeback.model.entries import OUTSIDE, OwnedChange, Turn
 from takeback.model.ids import CheckpointId
 from takeback.model.row import Spot, TimelineRow
-from takeback.model.timeline import OUTSIDE, OwnedChange, Turn
 from takeback.model.turn import SESSION_END, SESSION_START, STEER
 from takeback.model.value import Value
 

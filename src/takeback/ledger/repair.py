@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from takeback.ledger import attribute, expired, sessions
+from takeback.ledger import attribute, by_session, expired
+from takeback.ledger import by_session as questions
 from takeback.ledger import ledger as gaps
 from takeback.ledger import lists as earlier
-from takeback.ledger import sessions as questions
 from takeback.ledger.attribute import (
     Attribution,
     Indexed,
@@ -22,8 +22,8 @@ from takeback.ledger.expired import gap_before, heirs, position_of
 from takeback.ledger.indexing import is_lost
 from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.entries import OwnedChange
 from takeback.model.ids import CheckpointId
-from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 from takeback.store.namespace import machine_of, session_of
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from takeback.ledger.indexing import Waiting
     from takeback.ledger.ledger import Ledger
+    from takeback.model.entries import Turn
     from takeback.model.operation import Pruned
-    from takeback.model.timeline import Turn
     from takeback.store.store import Store
 
 
@@ -225,7 +225,7 @@ class Refolding:
         self.forget([one.id for one in kept])
         for one in kept:
             self._write(one, changes[one.id])
-        for one in sessions.returning(self._ledger):
+        for one in by_session.returning(self._ledger):
             own_what_came_back(self._store, self._ledger, one)
 
     def forget(self, ids: Iterable[CheckpointId]) -> None:

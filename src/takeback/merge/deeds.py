@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from takeback.ledger import by_session as questions
 from takeback.ledger import lists as earlier
-from takeback.ledger import sessions as questions
 from takeback.ledger.attribute import finds_its_edits, heard_in_time, named_by
+from takeback.ledger.by_session import FoundChange
 from takeback.ledger.expired import heirs, position_of
-from takeback.ledger.sessions import FoundChange
 from takeback.model.checkpoint import ADDED, DELETED
 from takeback.model.path_text import parents
 from takeback.model.value import Value
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from takeback.errors import StoreDamaged
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint, Entry
+    from takeback.model.entries import Turn
     from takeback.model.ids import SessionId
-    from takeback.model.timeline import Turn
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
 

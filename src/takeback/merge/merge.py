@@ -13,8 +13,7 @@ from takeback.git.diff import LARGEST_SHOWN, hunks_of_blobs, hunks_of_files, ren
 from takeback.git.objects import BLOB
 from takeback.model import lines
 from takeback.model.checkpoint import Entry
-from takeback.model.lines import OURS, THEIRS, LineHunk, Version
-from takeback.model.merge import (
+from takeback.model.conflicts import (
     BINARY,
     DELETED_THERE,
     MODES,
@@ -24,6 +23,7 @@ from takeback.model.merge import (
     Conflict,
     merge_entry,
 )
+from takeback.model.lines import OURS, THEIRS, LineHunk, Version
 from takeback.model.path_text import covers, parents
 from takeback.model.value import Value
 from takeback.store import trees
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from takeback.git.diff import Hunks
     from takeback.model.checkpoint import Change
+    from takeback.model.conflicts import Chooser, ConflictKind
     from takeback.model.lines import Disputed, Piece
-    from takeback.model.merge import Chooser, ConflictKind
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
 

@@ -14,9 +14,9 @@ from takeback.merge import revert
 from takeback.merge.merge import Sides, merge
 from takeback.merge.revert import only_who_is_at_work, without
 from takeback.model.checkpoint import Entry
+from takeback.model.conflicts import Chooser, Pick, TextChange
 from takeback.model.ids import SnapshotId
 from takeback.model.lines import LineHunk, is_binary, split
-from takeback.model.merge import Chooser, Pick, TextChange
 from takeback.model.path_text import covers, parents, to_text
 from takeback.model.value import Value
 from takeback.rewind.request import ALL_OTHERS, EDITS, PICKED
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from takeback.capture.capture import Captured
     from takeback.merge.revert import Edit, Taken
     from takeback.model.checkpoint import Change
-    from takeback.model.merge import Conflict, ConflictChoices
+    from takeback.model.conflicts import Conflict, ConflictChoices
     from takeback.model.operation import Plan
     from takeback.rewind.request import Request
     from takeback.store.store import Store

@@ -12,13 +12,13 @@ from __future__ import annotations
 from takeback.context import Translated
 from takeback.errors import Command, NoSuchCheckpoint, StoreDamaged
 from takeback.git.objects import BLOB, TREE, encode_tree, is_tree
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.ledger.attribute import counted_changes
 from takeback.merge.merge import Sides, merge
 from takeback.model.checkpoint import UNDO
+from takeback.model.conflicts import SHARED, Chooser, Conflict
 from takeback.model.ids import SnapshotId
 from takeback.model.lines import THEIRS
-from takeback.model.merge import SHARED, Chooser, Conflict
 from takeback.model.operation import APPLY, REVERT, Goal, history, moves
 from takeback.model.path_text import covers
 from takeback.model.value import Value
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.merge.deeds import Stretch
     from takeback.model.checkpoint import Checkpoint, CountedChange, Entry
+    from takeback.model.conflicts import ConflictChoices
     from takeback.model.ids import OperationId, SessionId
-    from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Move, OperationKind
     from takeback.store.store import Store
 

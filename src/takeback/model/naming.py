@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from takeback.model.timeline import Session
+    from takeback.model.entries import Session
 
 
 # -- short ids: the beginning of a session's own id that tells it from the others of its agent

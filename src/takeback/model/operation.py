@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from takeback.model.agent import Sending
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.conflicts import Conflict, ConflictChoice
     from takeback.model.coverage import Waiver
+    from takeback.model.entries import Candidate, Turn
     from takeback.model.ids import Order
-    from takeback.model.merge import Conflict, ConflictChoice
-    from takeback.model.timeline import Candidate, Turn
 
     OperationKind = Literal[
         "rewind", "undo", "redo", "fork", "summarise", "revert", "apply", "prune", "purge"

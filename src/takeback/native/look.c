@@ -1,8 +1,8 @@
 /* The look at every known file: which directories no longer match the stat cache.
  *
- * This is worktree/look.py's `_check` in N threads and without the interpreter; both run under
+ * This is worktree/glance.py's `_check` in N threads and without the interpreter; both run under
  * the same tests, and where they could differ this one says "changed", which costs one listing.
- * worktree/look.py calls it through ctypes, so nothing here depends on a version of Python.
+ * worktree/glance.py calls it through ctypes, so nothing here depends on a version of Python.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import UsageError
-from takeback.model.merge import choice_named
+from takeback.model.conflicts import choice_named
 from takeback.model.operation import SCOPES
 from takeback.model.value import Value
 from takeback.rewind.request import ALL_OTHERS, EDITS, NOTHING
@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from takeback.model.conflicts import ConflictChoice
     from takeback.model.coverage import Overrides
-    from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
     from takeback.rewind.request import Kept
 

@@ -6,7 +6,7 @@ import time
 
 from takeback.app import proposal as proposals
 from takeback.model.agent import summary_way
-from takeback.model.merge import ConflictChoices
+from takeback.model.conflicts import ConflictChoices
 from takeback.model.operation import BOTH, FILES, FORK, REDO, REVERT, SCOPES, SUMMARISE, UNDO
 from takeback.model.path_text import to_text
 from takeback.model.value import Value

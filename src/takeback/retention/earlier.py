@@ -16,8 +16,8 @@ from takeback.errors import (
 )
 from takeback.ledger.follow import Index
 from takeback.model.address import label_words
+from takeback.model.entries import Earlier
 from takeback.model.operation import UNDO
-from takeback.model.timeline import Earlier
 from takeback.model.value import Value
 from takeback.paths import takeback_home
 from takeback.store import location as locations

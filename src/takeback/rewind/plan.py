@@ -6,8 +6,8 @@ from takeback.capture.capture import capture
 from takeback.context import Translated
 from takeback.errors import NoSuchCheckpoint, StoreDamaged
 from takeback.git.diff import unified
+from takeback.ledger import by_session as questions
 from takeback.ledger import lists
-from takeback.ledger import sessions as questions
 from takeback.ledger.attribute import counted, lines_between
 from takeback.merge.deeds import deeds
 from takeback.model.ids import SnapshotId
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Turn
+    from takeback.model.entries import Turn
     from takeback.rewind.prepare import Prepared
     from takeback.store.store import Store
 

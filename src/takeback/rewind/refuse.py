@@ -6,13 +6,14 @@ import os
 
 from takeback.capture.capture import saved_since
 from takeback.errors import StoreDamaged
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.ledger.attribute import beyond
 from takeback.ledger.ledger import lineage
 from takeback.model.checkpoint import AMID
+from takeback.model.conflicts import CHOICES
 from takeback.model.coverage import KEEP_OTHERS, OVERWRITE_OTHERS
+from takeback.model.entries import OUTSIDE
 from takeback.model.ids import WORKSPACE_SESSION, SessionId
-from takeback.model.merge import CHOICES
 from takeback.model.operation import (
     COLLIDING_NAMES,
     CONFLICTS,
@@ -31,7 +32,6 @@ from takeback.model.operation import (
     moves,
 )
 from takeback.model.path_text import to_text
-from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import PROMPT
 from takeback.ordinary import all_names
 from takeback.rewind.request import Facts
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger, Lineage
     from takeback.model.checkpoint import Change, Checkpoint
     from takeback.model.coverage import Overrides
+    from takeback.model.entries import OwnedChange, Turn
     from takeback.model.ids import SnapshotId
     from takeback.model.operation import Move
-    from takeback.model.timeline import OwnedChange, Turn
     from takeback.rewind.prepare import Prepared
     from takeback.rewind.request import Request
     from takeback.store.store import Store

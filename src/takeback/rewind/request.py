@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from takeback.errors import Option, UsageError
+from takeback.model.conflicts import NOTHING_CHOSEN, ConflictChoices
 from takeback.model.coverage import NO_OVERRIDES, Overrides
-from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices
 from takeback.model.operation import (
     BOTH,
     CONVERSATION,
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from takeback.capture.capture import Captured
     from takeback.fork.fork import Cut
     from takeback.model.checkpoint import Change
+    from takeback.model.conflicts import Conflict, ConflictChoice
+    from takeback.model.entries import Turn
     from takeback.model.ids import SessionId, SnapshotId
-    from takeback.model.merge import Conflict, ConflictChoice
     from takeback.model.operation import Move, OperationKind, ScopeKind
-    from takeback.model.timeline import Turn
     from takeback.turns.running import RunningTurn
 
     Kept = Literal["nothing", "edits", "all others", "picked"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from takeback.errors import Command, NoSuchCheckpoint, Refused
 from takeback.ledger.attribute import counted, lines_between
+from takeback.model.entries import ReviewedChange
 from takeback.model.operation import (
     Between,
 )
 from takeback.model.path_text import to_text
-from takeback.model.timeline import ReviewedChange
 from takeback.store import trees
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from takeback.app.proposal import AGAIN, Agreement, PruneAgreement, TickedHunks,
 from takeback.app.space import AFTER, NOW, WORDS
 from takeback.errors import NoSuchCheckpoint, Refused, UsageError
 from takeback.model.agent import FROM, SUMMARY_WAYS, summary_way
-from takeback.model.merge import CHOICES, ConflictChoices, choice_named
+from takeback.model.conflicts import CHOICES, ConflictChoices, choice_named
 from takeback.model.operation import (
     BOTH,
     CONVERSATION,

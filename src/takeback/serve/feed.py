@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from takeback.model.timeline import NewsMark
+    from takeback.model.entries import NewsMark
     from takeback.serve.run import Server
     from takeback.timeline.timeline import Happening
     from takeback.workspaces import KnownWorkspace

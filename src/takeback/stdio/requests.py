@@ -6,8 +6,8 @@ from base64 import b64decode
 
 from takeback.errors import UsageError
 from takeback.model import json_text
+from takeback.model.conflicts import NOTHING_CHOSEN, ConflictChoices, choice_named
 from takeback.model.coverage import NO_OVERRIDES
-from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices, choice_named
 from takeback.model.operation import scope_named
 from takeback.model.path_text import to_bytes
 from takeback.rewind.request import NOTHING, Keeping, kept_named

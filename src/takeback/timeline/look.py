@@ -6,12 +6,12 @@ import os
 import time
 
 from takeback.capture.capture import capture, saved_since
-from takeback.capture.watch import SensitiveFiles, sensitive_files
+from takeback.capture.watching import SensitiveFiles, sensitive_files
 from takeback.check.finding import BROKEN, FIX, OFFER, WHO_LOST, Finding
 from takeback.errors import Command, Expired, NoSuchCheckpoint, StoreDamaged, UsageError
 from takeback.git.diff import unified
 from takeback.git.objects import is_tree
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.ledger.attribute import counted_changes
 from takeback.ledger.ledger import missing_refs
 from takeback.ledger.lists import folded
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from takeback.errors import NotAWorkspace
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint, CountedChange
+    from takeback.model.entries import OwnedChange
     from takeback.model.operation import Between
-    from takeback.model.timeline import OwnedChange
     from takeback.turns.left_running import LeftRunning
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.model.checkpoint import UNDO
+from takeback.model.entries import Turn
 from takeback.model.ids import ID_LENGTH, CheckpointId, looks_like_id
 from takeback.model.naming import GREEN, NEWEST, TURN, is_turn_name, names_newest, split_name
 from takeback.model.operation import moves
-from takeback.model.timeline import Turn
 from takeback.model.value import Value
 from takeback.store.records import Label, read_labels, remove_label, write_label
 from takeback.store.sink import PackSink
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from takeback.errors import Hint
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.entries import Session
     from takeback.model.ids import SessionId
     from takeback.model.operation import Operation
-    from takeback.model.timeline import Session
 
     Meaning = Callable[[str | None, str], str | None]
     """Returns the session that its name means, or the one meant without, for a place."""

@@ -12,15 +12,15 @@ from __future__ import annotations
 from takeback.capture.capture import scanned_into
 from takeback.context import Translated
 from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
+from takeback.ledger import by_session as ledger_sessions
+from takeback.ledger import by_session as ways
 from takeback.ledger import lists
-from takeback.ledger import sessions as ledger_sessions
-from takeback.ledger import sessions as ways
 from takeback.ledger.attribute import count_lines
 from takeback.model.checkpoint import UNDO
 from takeback.model.coverage import LET_GO
+from takeback.model.entries import Candidate
 from takeback.model.naming import ago, short_ids
 from takeback.model.operation import FORK, REWIND, history, moves
-from takeback.model.timeline import Candidate
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.store import trees
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Change, Checkpoint
+    from takeback.model.entries import OwnedChange, Session, Turn
     from takeback.model.ids import CheckpointId, SessionId, SnapshotId
     from takeback.model.operation import Move, Operation
     from takeback.model.row import TurnState
-    from takeback.model.timeline import OwnedChange, Session, Turn
     from takeback.turns.processes import IsOver
     from takeback.turns.running import RunningTurn
 

@@ -10,19 +10,19 @@ from bisect import bisect_left
 
 from takeback.bisect.bisect import KnownTests, verdicts
 from takeback.fork.fork import NO_OFFSHOOTS, Offshoots, offshoots
+from takeback.ledger import by_session as ledger_sessions
+from takeback.ledger import by_session as session_questions
+from takeback.ledger import by_session as ways
 from takeback.ledger import lists
 from takeback.ledger import lists as ledger_browse
 from takeback.ledger import lists as page
-from takeback.ledger import sessions as ledger_sessions
-from takeback.ledger import sessions as session_questions
-from takeback.ledger import sessions as ways
 from takeback.ledger.attribute import beyond, count_lines
 from takeback.model.checkpoint import UNDO
+from takeback.model.entries import BEGAN, ENDED, OUTSIDE, NewsMark
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.operation import BEGINS, PRUNE, PURGE, moves
 from takeback.model.path_text import covers
 from takeback.model.row import LEFT, TAKEN_BACK
-from takeback.model.timeline import BEGAN, ENDED, OUTSIDE, NewsMark
 from takeback.model.turn import FOLDED, PROMPT, SHELL, STEER, TURN_END
 from takeback.model.value import Value
 from takeback.store import namespace
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
+    from takeback.model.entries import OwnedChange, Session, Turn
     from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.model.operation import Move, Operation
     from takeback.model.row import Spot, TimelineRow, TurnState
-    from takeback.model.timeline import OwnedChange, Session, Turn
     from takeback.store.store import Store
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Place

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from takeback.app.threads import WorkspaceThread
     from takeback.fork.fork import Choices
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.conflicts import ConflictChoices
     from takeback.model.coverage import Overrides
-    from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Outcome, Plan, StepKind
     from takeback.timeline.timeline import TimelineEntry
     from takeback.tui.picker import PickerApp

@@ -7,11 +7,11 @@ import time
 
 from takeback.capture.capture import capture, draft_after, record
 from takeback.errors import TakebackError
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.ledger.attribute import is_event
 from takeback.model.checkpoint import Process
+from takeback.model.entries import BACKGROUND, RUNNING
 from takeback.model.ids import SessionId
-from takeback.model.timeline import BACKGROUND, RUNNING
 from takeback.model.turn import IDLE, SESSION_END, TURN_END
 from takeback.model.value import Value
 from takeback.store import journal, notes, store
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from takeback.context import Context, LockedContext
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Session, Turn
+    from takeback.model.entries import Session, Turn
     from takeback.ports import Clock
 
     IsOver = Callable[[Checkpoint], bool]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from takeback.store.conversation import Part
     from takeback.store.pending import WaitingEvent
     from takeback.store.store import Store
-    from takeback.turns.checkpoint import StatusIn
+    from takeback.turns.making import StatusIn
     from takeback.turns.said import SaidPart
     from takeback.worktree.watch import Watches
 
@@ -663,7 +663,7 @@ def _heard(
     """Returns what a process that stays has heard of the files; only a round relies on it."""
     if watches is None:
         return None
-    from takeback.capture.watch import heard  # only a process that stays has any
+    from takeback.capture.watching import heard  # only a process that stays has any
 
     is_round = step.moment is not None and step.moment.kind == ROUND
     return heard(context, watches, relies=is_round and not late)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from takeback.ledger import sessions as questions
+from takeback.ledger import by_session as questions
 from takeback.model.checkpoint import Process
+from takeback.model.entries import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.ids import SessionId
-from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
 from takeback.turns.processes import (
     SILENT_FOR,
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from takeback.context import Context
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.entries import Turn
     from takeback.model.row import TurnState
-    from takeback.model.timeline import Turn
     from takeback.turns.left_running import LeftRunning
 
     IsOver = Callable[[Checkpoint], bool]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from takeback.blame import BY_HAND, BY_OPERATION, BY_TURN, FIRST, UNSEEN
+from takeback.model.entries import UNKNOWN
 from takeback.model.naming import age
-from takeback.model.timeline import UNKNOWN
 from takeback.visible import shown
 from takeback.words.documents import file_fields
 from takeback.words.text import count, cut, filled, shown_lines, timestamp, width

@@ -5,8 +5,8 @@ from __future__ import annotations
 from takeback.model import coverage
 from takeback.model.address import label_words
 from takeback.model.checkpoint import ADDED, AMID, DELETED, EXPIRED, MODE, MODIFIED, TYPE, Entry
+from takeback.model.entries import OUTSIDE, UNKNOWN
 from takeback.model.naming import ago
-from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words import outcomes
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from takeback.errors import TakebackError
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
+    from takeback.model.entries import OwnedChange
     from takeback.model.operation import FileDiff, Preview, Side
-    from takeback.model.timeline import OwnedChange
     from takeback.timeline.timeline import Shown, TimelineEntry
 
 

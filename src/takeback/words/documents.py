@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from takeback.model.agent import MessagePage, PlacedMessage, Sending
     from takeback.model.checkpoint import Change, CountedChange, Resume
+    from takeback.model.conflicts import Conflict, ShownHunk, TextChange
     from takeback.model.coverage import NotHeld
-    from takeback.model.merge import Conflict, ShownHunk, TextChange
+    from takeback.model.entries import Candidate, OwnedChange, ReviewedChange, Turn
     from takeback.model.operation import LeftAlone, Outcome, Plan
-    from takeback.model.timeline import Candidate, OwnedChange, ReviewedChange, Turn
     from takeback.timeline.look import Found
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry
     from takeback.timeline.timeline import Shown, TimelineEntry
-    from takeback.turns.checkpoint import Made
+    from takeback.turns.making import Made
     from takeback.workspaces import KnownWorkspace
 
     Document = dict[str, Any]

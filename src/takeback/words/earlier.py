@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Earlier
+    from takeback.model.entries import Earlier
     from takeback.words.documents import Document
 
 TAKES_OVER = "The checkpoints of what stood at this path before are taken over."

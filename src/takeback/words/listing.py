@@ -6,8 +6,8 @@ from collections import Counter
 
 from takeback.model.address import address, label_words
 from takeback.model.checkpoint import AMID, EXPIRED
+from takeback.model.entries import ENDED, OUTSIDE, UNKNOWN
 from takeback.model.naming import age, short_ids
-from takeback.model.timeline import ENDED, OUTSIDE, UNKNOWN
 from takeback.model.turn import FORK, PROMPT, STEER
 from takeback.model.value import Value
 from takeback.timeline.sessions import BEFORE
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.entries import OwnedChange, Session
     from takeback.model.row import Spot, TimelineRow
-    from takeback.model.timeline import OwnedChange, Session
     from takeback.timeline.sessions import Side
     from takeback.timeline.timeline import Listing, TimelineEntry
     from takeback.words.text import Paint

@@ -10,9 +10,9 @@ from takeback.errors import UsageError
 from takeback.model.address import label_words
 from takeback.model.agent import FROM
 from takeback.model.checkpoint import AMID, EXPIRED
+from takeback.model.conflicts import CHOICES
 from takeback.model.coverage import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
 from takeback.model.lines import split
-from takeback.model.merge import CHOICES
 from takeback.model.naming import ago
 from takeback.model.operation import (
     APPLY,
@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 
     from takeback.model.agent import Sending
     from takeback.model.checkpoint import Resume
+    from takeback.model.conflicts import Conflict, ConflictChoice, ConflictKind
     from takeback.model.coverage import Waiver
+    from takeback.model.entries import OwnedChange, Turn
     from takeback.model.lines import Disputed
-    from takeback.model.merge import Conflict, ConflictChoice, ConflictKind
     from takeback.model.operation import (
         Goal,
         LeftAlone,
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
         Refusal,
         StepKind,
     )
-    from takeback.model.timeline import OwnedChange, Turn
     from takeback.rewind.request import Kept
     from takeback.timeline.timeline import Shown
     from takeback.words.text import Paint

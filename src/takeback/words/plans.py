@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from takeback.merge.picking import Offer
     from takeback.model.checkpoint import Change
+    from takeback.model.conflicts import ShownHunk, TextChange
     from takeback.model.coverage import Waiver
-    from takeback.model.merge import ShownHunk, TextChange
+    from takeback.model.entries import Turn
     from takeback.model.operation import OperationKind, Plan, Refusal, RefusalCode
-    from takeback.model.timeline import Turn
     from takeback.words.outcomes import Ways
     from takeback.words.text import Paint
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from takeback.model.checkpoint import AMID, EXPIRED
+from takeback.model.entries import ENDED
 from takeback.model.naming import age, short_ids
 from takeback.model.operation import Move
 from takeback.model.path_text import to_text
-from takeback.model.timeline import ENDED
 from takeback.visible import shown
 from takeback.words import listing
 from takeback.words.listing import here_words, session_names
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from takeback.model.timeline import Candidate, Session, Turn
+    from takeback.model.entries import Candidate, Session, Turn
     from takeback.timeline.look import Found
     from takeback.timeline.operations import Logged
     from takeback.timeline.sessions import Node, SessionEntry

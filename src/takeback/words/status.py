@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.connect import AgentState, Connecting
-    from takeback.capture.watch import SensitiveFiles
+    from takeback.capture.watching import SensitiveFiles
     from takeback.check.check import Verified
     from takeback.check.finding import Finding
     from takeback.check.walk import Problem
     from takeback.model.agent import FileEdit
-    from takeback.model.timeline import Earlier
+    from takeback.model.entries import Earlier
     from takeback.store.notes import Failure
     from takeback.timeline.look import Status
     from takeback.timeline.sessions import Dirty, Standing

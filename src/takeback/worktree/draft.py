@@ -20,7 +20,7 @@ from takeback.worktree.directory import (
     signature,
     undoubted,
 )
-from takeback.worktree.look import moved_directories
+from takeback.worktree.glance import moved_directories
 from takeback.worktree.read import GONE, Task
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.worktree.cache import Known
-    from takeback.worktree.look import Belief
+    from takeback.worktree.glance import Belief
     from takeback.worktree.watch import WatchedLook
 
 

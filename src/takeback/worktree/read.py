@@ -19,7 +19,7 @@ from takeback.git.packs import Collision
 from takeback.model.coverage import OVERSIZED, PURGED, SPECIAL, UNREADABLE, UNSTABLE
 from takeback.model.value import Value
 from takeback.worktree.directory import doubted, signature
-from takeback.worktree.look import can_fork, write_all
+from takeback.worktree.glance import can_fork, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
 from takeback.model.value import Value
 from takeback.worktree.cache import StatCache
 from takeback.worktree.directory import IGNORED_DIRECTORY, gap_reason
-from takeback.worktree.look import Belief, Mounts, ScanTime, changed_directories
+from takeback.worktree.glance import Belief, Mounts, ScanTime, changed_directories
 from takeback.worktree.read import FileReader, FileReading, Intake
 from takeback.worktree.survey import Survey
 from takeback.worktree.tracked_in_ignored import TrackedInside

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.worktree.cache import Known
-    from takeback.worktree.look import Belief
+    from takeback.worktree.glance import Belief
     from takeback.worktree.read import FileReader
     from takeback.worktree.scan import ScanSetup
     from takeback.worktree.watch import WatchedLook

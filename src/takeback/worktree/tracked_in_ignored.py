@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from takeback.ports import ObjectSink
     from takeback.worktree.cache import CacheHeader, Known
-    from takeback.worktree.look import Belief
+    from takeback.worktree.glance import Belief
     from takeback.worktree.read import Missed
     from takeback.worktree.rules import Rules
     from takeback.worktree.scan import ScanSetup

@@ -20,7 +20,7 @@ from takeback.worktree.directory import (
     CacheDamaged,
     directory_signature,
 )
-from takeback.worktree.look import changed_among
+from takeback.worktree.glance import changed_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from takeback.worktree.cache import Known, StatCache
     from takeback.worktree.directory import Row
-    from takeback.worktree.look import Mounts
+    from takeback.worktree.glance import Mounts
     from takeback.worktree.workspace import Workspace
 
     Count = Callable[[int, list[bytes]], None]

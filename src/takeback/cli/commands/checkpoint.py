@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.turns.checkpoint import Made
+    from takeback.turns.making import Made
 
 
 # -- takeback checkpoint

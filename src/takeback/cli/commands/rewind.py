@@ -21,7 +21,7 @@ from takeback.cli.dialogue import (
 from takeback.cli.earlier import open_with
 from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
-from takeback.model.merge import ConflictChoices
+from takeback.model.conflicts import ConflictChoices
 from takeback.model.operation import BOTH, CONVERSATION, FILES, REDO, UNDO
 from takeback.rewind.request import ALL_OTHERS, EDITS, NOTHING, keeping_of
 from takeback.words.text import quoted
@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
-    from takeback.model.merge import ConflictChoice
+    from takeback.model.conflicts import ConflictChoice
     from takeback.model.operation import ScopeKind
     from takeback.rewind.request import Keeping, Kept
 

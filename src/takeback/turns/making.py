@@ -9,9 +9,7 @@ from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.value import Value
 from takeback.retention.due import keep_house
 from takeback.store import pending
-from takeback.turns.receive import (
-    close_gone,
-)
+from takeback.turns.receive import close_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

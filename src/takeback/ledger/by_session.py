@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from takeback.c_modules import bisect_left
-from takeback.model.ids import CheckpointId, SessionId
-from takeback.model.timeline import (
+from takeback.model.entries import (
     COMMAND,
     INTERRUPTED,
     OUTSIDE,
@@ -16,6 +15,7 @@ from takeback.model.timeline import (
     Session,
     Turn,
 )
+from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.turn import forked_from
 from takeback.model.value import Value
 

@@ -16,7 +16,7 @@ from takeback.store import notes
 from takeback.store.sink import Looking
 from takeback.worktree.cache import StatCache
 from takeback.worktree.directory import GAPS, NAMES, PATH, SAVED_NAMES, CacheDamaged, gap_reason
-from takeback.worktree.look import Mounts
+from takeback.worktree.glance import Mounts
 from takeback.worktree.rules import IgnoreRaced
 from takeback.worktree.watch import WatchedLook, arm, is_reliable, most_watches
 

@@ -9,8 +9,8 @@ from collections import deque
 
 from takeback.errors import FILES_ALONE, Refused
 from takeback.kernel import give_back_memory
+from takeback.ledger import by_session as questions
 from takeback.ledger import lists as conversations
-from takeback.ledger import sessions as questions
 from takeback.ledger.expired import position_of
 from takeback.ledger.lists import PromptPlace, amount_until
 from takeback.model.agent import USER, Message, MessagePage, PlacedMessage, ToolUse
