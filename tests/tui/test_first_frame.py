@@ -21,7 +21,7 @@ from takeback.words.listing import READING
 from tests.support.engine import TestClock
 from tests.support.lanes import cases
 from tests.tui.stage import lock_held
-from tests.tui.watched import Picture, Watched, words_of
+from tests.tui.watched import END_OF_FRAME, Picture, Watched, words_of
 from tests.tui.world import open_app, play, rows_of, tell_story
 
 NARROW, WIDE = (80, 24), (160, 48)
@@ -34,7 +34,6 @@ TERMINALS = {
     "16 colours, light": {"COLORTERM": "", "TERM": "xterm", "COLORFGBG": "0;15"},
     "no colours": {"NO_COLOR": "1"},
 }
-_END_OF_FRAME = b"\x1b[?7h"
 _CODES = re.compile(r"\x1b\[(?:\?7[lh]|[\d;]*[mH])")
 _DETAIL = "─" * 10
 
@@ -46,12 +45,6 @@ def shop(workspace: Path) -> Path:
     with Engine.open(workspace) as tb:
         tb.browse()  # the ledger catches up, as the standby has it do
     return workspace
-
-
-def first_picture(watched: Watched) -> Picture:
-    """Watches until the first frame is there, and returns it."""
-    watched.until(lambda text: _END_OF_FRAME in watched.bytes)
-    return watched.pictures[-1]
 
 
 def assert_taken_over(watched: Watched, first: Picture) -> None:
@@ -82,7 +75,7 @@ def test_the_rows_stay_as_they_are_when_the_library_takes_over(
     shop: Path, size: tuple[int, int], terminal: str
 ) -> None:
     with Watched(shop, size, TERMINALS[terminal]) as watched:
-        first = first_picture(watched)
+        first = watched.first_frame()
         assert any("turn 2" in line for line in words_of(first))
         assert_taken_over(watched, first)
         watched.type(b"q")
@@ -95,7 +88,7 @@ def test_the_row_that_the_files_are_at_is_in_the_middle(shop: Path) -> None:
         tb.rewind("claude-2a8f61c0/turn:2", scope="files", overrides=Overrides.all())
         tb.browse()
     with Watched(shop, (160, 14)) as watched:
-        first = first_picture(watched)
+        first = watched.first_frame()
         assert "◆ ✓ turn 2" in words_of(first)[7]
         assert_taken_over(watched, first)
         watched.type(b"q")
@@ -149,7 +142,7 @@ def test_what_is_hostile_stays_in_its_line(shop: Path) -> None:
     with Engine.open(shop) as tb:
         tb.browse()
     with Watched(shop, NARROW) as watched:
-        first = first_picture(watched)
+        first = watched.first_frame()
         assert "登" in "".join(words_of(first))
         assert_taken_over(watched, first)
         watched.type(b"q")
@@ -158,7 +151,7 @@ def test_what_is_hostile_stays_in_its_line(shop: Path) -> None:
 
 def test_a_key_typed_at_the_first_frame_is_answered(shop: Path) -> None:
     with Watched(shop, NARROW) as watched:
-        first = words_of(first_picture(watched))
+        first = words_of(watched.first_frame())
         watched.type(b"j")
         before = next(line for line in first if line.startswith("❯"))
         watched.until(lambda text: "❯" in text and before not in text)
@@ -175,7 +168,7 @@ def cursor_in(lines: list[str]) -> int:
 def test_a_search_typed_at_the_first_frame_is_made(shop: Path, seconds: float) -> None:
     """A slash before the list was there ended the picker with a traceback."""
     with Watched(shop, NARROW) as watched:
-        first_picture(watched)
+        watched.first_frame()
         time.sleep(seconds)  # wherever it meets the library
         watched.type(b"/dark")
         watched.shows("search: dark")
@@ -189,7 +182,7 @@ def test_a_search_typed_at_the_first_frame_is_made(shop: Path, seconds: float) -
 
 def test_keys_typed_at_the_first_frame_act_once_each_and_in_their_order(shop: Path) -> None:
     with Watched(shop, NARROW) as watched:
-        before = cursor_in(words_of(first_picture(watched)))
+        before = cursor_in(words_of(watched.first_frame()))
         watched.type(b"?q" + b"jjjk" + b"\r")  # the help comes and goes, then two down
         watched.shows("The files only")
         watched.type(b"\x1b")
@@ -215,7 +208,7 @@ def test_a_bug_in_the_picker_is_one_line_in_a_clean_terminal(shop: Path, tmp_pat
     wrong = tmp_path / "wrong.py"
     wrong.write_text(_WRONG)
     with Watched(shop, NARROW, first=f"import runpy; runpy.run_path({str(wrong)!r})") as watched:
-        first_picture(watched)
+        watched.first_frame()
         watched.type(b"/")
         watched.ends()
     after = watched.bytes.rpartition(b"\x1b[?1049l")[2].decode()
@@ -232,7 +225,7 @@ def test_a_bug_in_the_picker_is_one_line_in_a_clean_terminal(shop: Path, tmp_pat
 
 def test_control_c_at_the_first_frame_leaves_the_terminal_clean(shop: Path) -> None:
     with Watched(shop, NARROW) as watched:
-        first_picture(watched)
+        watched.first_frame()
         watched.type(b"\x03")
         watched.ends()
         entered, left = (watched.bytes.rfind(b"\x1b[?1049" + end) for end in (b"h", b"l"))
@@ -246,12 +239,12 @@ def test_a_resize_at_the_first_frame(
     shop: Path, before: tuple[int, int], after: tuple[int, int]
 ) -> None:
     with Watched(shop, after) as watched:
-        expected = words_of(first_picture(watched))[1:8]
+        expected = words_of(watched.first_frame())[1:8]
         watched.type(b"q")
         watched.ends()
     width = list_width(after[0]) - 1
     with Watched(shop, before) as watched:
-        first_picture(watched)
+        watched.first_frame()
         watched.resize(*after)
         watched.until(
             lambda text: (
@@ -265,7 +258,7 @@ def test_a_resize_at_the_first_frame(
 
 def test_another_holds_the_lock_and_the_rows_are_there_all_the_same(shop: Path) -> None:
     with lock_held(shop), Watched(shop, NARROW) as watched:
-        assert any("turn 2" in line for line in words_of(first_picture(watched)))
+        assert any("turn 2" in line for line in words_of(watched.first_frame()))
         watched.type(b"q")
         watched.ends()
 
@@ -276,7 +269,7 @@ def test_a_damaged_ledger_is_left_to_the_picker(shop: Path) -> None:
     ledger.write_bytes(b"no database" * 1000)
     with Watched(shop, NARROW) as watched:
         watched.shows(READING)
-        assert _END_OF_FRAME not in watched.bytes
+        assert END_OF_FRAME not in watched.bytes
         watched.shows("turn 2")
         watched.type(b"q")
         watched.ends()
@@ -285,7 +278,7 @@ def test_a_damaged_ledger_is_left_to_the_picker(shop: Path) -> None:
 def test_only_the_title_where_only_the_library_knows_the_colours(shop: Path) -> None:
     with Watched(shop, NARROW, {"TEXTUAL_COLOR_SYSTEM": "standard"}) as watched:
         watched.shows(READING)
-        assert _END_OF_FRAME not in watched.bytes
+        assert END_OF_FRAME not in watched.bytes
         watched.shows("turn 2")
         watched.type(b"q")
         watched.ends()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import sys
@@ -17,6 +18,8 @@ import pyte
 
 from tests.support.processes import reap
 
+END_OF_FRAME = b"\x1b[?7h"
+_FRAMES = re.compile(b"(?<=" + re.escape(END_OF_FRAME) + b")")
 _PATIENCE = 60.0
 _REST = 0.7
 Cell = tuple[str, str, str, bool, bool, bool]
@@ -24,7 +27,10 @@ Picture = list[list[Cell]]
 
 
 class Watched:
-    """A picker in a workspace; after each write of it the screen is kept in ``pictures``."""
+    """A picker in a workspace; what it draws at once is kept in ``pictures``, one after the other.
+
+    A slow watcher reads several of them at once: they are told apart where a frame ends.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class Watched:
         """Starts it; ``first`` is run by its Python before the picker."""
         self.size = size
         self.pictures: list[Picture] = []
+        self._drawn: list[int] = []  # how many bytes were there at each
         self.bytes = b""
         self.status: int | None = None
         """How it ended."""
@@ -74,6 +81,12 @@ class Watched:
         while not holds(self.text):
             assert self._watch(), "it ended"
 
+    def first_frame(self) -> Picture:
+        """Watches until the first frame is there, and returns it as it was then."""
+        self.until(lambda text: END_OF_FRAME in self.bytes)
+        end = self.bytes.index(END_OF_FRAME) + len(END_OF_FRAME)
+        return self.pictures[next(at for at, drawn in enumerate(self._drawn) if drawn >= end)]
+
     def shows(self, words: str) -> None:
         self.until(lambda text: words in text)
 
@@ -101,9 +114,11 @@ class Watched:
             data = os.read(self._terminal, 1 << 16)
         except OSError:  # Linux says EIO when the other side is closed
             return False
-        self.bytes += data
-        self._stream.feed(data)
-        self.pictures.append(self._picture())
+        for piece in _FRAMES.split(data):
+            self.bytes += piece
+            self._stream.feed(piece)
+            self.pictures.append(self._picture())
+            self._drawn.append(len(self.bytes))
         return bool(data)
 
     def _picture(self) -> Picture:
