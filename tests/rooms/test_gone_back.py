@@ -219,3 +219,47 @@ def test_a_ledger_made_anew_says_the_same_of_what_was_put_back(claude: Claude) -
     rebuild_ledger(context.store, context.reporter).close()
     with Takeback.open(claude.workspace) as claude.tb:
         assert before == (claude.owners(), claude.drawn())
+
+
+def test_the_turns_that_pi_left_in_its_tree_are_drawn_as_a_branch(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        pi = tb.session(agent="mine", native="s1")
+
+        def turn(name: str, leaf: str, end: str) -> None:
+            pi.tell("prompt", prompt=name, leaf=leaf)
+            (workspace / "a.txt").write_text(name)
+            pi.tell("round_end", leaf=f"{end}-called")
+            pi.tell("turn_end", leaf=end)
+
+        def goes_to(leaf: str, here: str) -> None:
+            pi.tell("before_tree", leaf=here)
+            pi.tell("tree", leaf=leaf)
+
+        turn("one", "root", "e1")
+        turn("two", "e1", "e2")
+        turn("three", "e2", "e3")
+        goes_to("e1", "e3")  # the prompt of the second turn: it is in the editor
+        turn("four", "e1", "e4")
+        goes_to("e2-called", "e4")  # an answer amid a turn that was left
+        turn("five", "e2-called", "e5")
+        goes_to("e5", "e5")
+        turn("six", "e5", "e6")
+        [root] = tb.tree()
+        drawn = {
+            one.turn.prompt: [turn.prompt for turn in _turns(one.children)]
+            for one in root.children
+            if one.turn is not None
+        }
+        left = {one.checkpoint.prompt for one in tb.checkpoints() if one.abandoned}
+    assert drawn == {"one": ["four"], "two": ["three"], "five": [], "six": []}
+    assert left == {"three", "four"}
+
+
+def test_a_place_in_a_tree_that_nobody_told_of_draws_nothing(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        pi = tb.session(agent="mine", native="s1")
+        for name in ("one", "two", "three"):
+            pi.tell("prompt", prompt=name, leaf=name)
+            pi.tell("turn_end", leaf=f"{name}-end")
+            pi.tell("tree", leaf=None if name == "one" else "never told")
+        assert not any(one.abandoned for one in tb.checkpoints())

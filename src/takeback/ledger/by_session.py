@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.c_modules import bisect_left
+from takeback.model import json_text
 from takeback.model.entries import (
     COMMAND,
     INTERRUPTED,
@@ -16,7 +17,7 @@ from takeback.model.entries import (
     Turn,
 )
 from takeback.model.ids import CheckpointId, SessionId
-from takeback.model.turn import forked_from
+from takeback.model.turn import PROMPT, forked_from
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -591,6 +592,11 @@ def returning(ledger: Ledger) -> list[Checkpoint]:
     return [one for one in found if one is not None]
 
 
+class _Place(Value):
+    position: int
+    kind: str
+
+
 def abandoned(ledger: Ledger) -> dict[CheckpointId, CheckpointId | None]:
     """Returns the turns that are on no line, each with the turn on the line that it hangs from.
 
@@ -600,11 +606,51 @@ def abandoned(ledger: Ledger) -> dict[CheckpointId, CheckpointId | None]:
     by_session: dict[str, list[Checkpoint]] = {}
     for checkpoint in returning(ledger):
         by_session.setdefault(checkpoint.session, []).append(checkpoint)
+    for (session,) in ledger.rows("select distinct session from checkpoints where kind = 'branch'"):
+        by_session.setdefault(str(session), [])
     for session, checkpoints in by_session.items():
         taken = turns(ledger, session=session)[::-1]
-        returns = (return_at(taken, one) for one in checkpoints)
+        returns = [return_at(taken, one) for one in checkpoints] + steps(ledger, session, taken)
         found.update(_off_the_line(taken, {one.turn.id: one for one in returns if one}.values()))
     return found
+
+
+def steps(ledger: Ledger, session: str, taken: Sequence[Turn]) -> list[Return | None]:
+    """Returns where an agent went in its own tree and then on, if its events tell the place.
+
+    A place is a leaf, and the newest checkpoint with it says of which turn: at a prompt, it is the
+    end of what that follows.
+    """
+    began = position_of_all(ledger, [turn.id for turn in taken])
+    above: list[int] = [*range(-1, len(taken) - 1)]
+    found: list[Return | None] = []
+    branches = "select id, position from checkpoints where session = ? and kind = 'branch'"
+    for id, position in ledger.rows(f"{branches} order by position", session):
+        end = bisect_left(began, int(str(position)))
+        place = _place(ledger, session, str(id), position) if end < len(taken) else None
+        if place is None:
+            continue
+        before = bisect_left(began, place.position + 1) - 1
+        above[end] = above[before] if place.kind == PROMPT and before >= 0 else before
+        left = tuple(taken[above[end] + 1 : end])
+        after = taken[above[end]] if above[end] >= 0 else None
+        found.append(Return(taken[end], after, left) if left else None)
+    return found
+
+
+def _place(ledger: Ledger, session: str, branch: str, position: object) -> _Place | None:
+    """Returns the newest checkpoint before a step that stands where it went."""
+    step = ledger.by_id(branch)
+    if step is None or step.leaf is None:
+        return None
+    rows = ledger.rows(
+        "select position, kind from checkpoints where session = ? and position < ? "
+        "and kind != 'branch' and instr(meta, ?) > 0 order by position desc limit 1",
+        session,
+        position,
+        json_text.dumps({"leaf": step.leaf})[1:-1],
+    )
+    return _Place(int(str(rows[0][0])), str(rows[0][1])) if rows else None
 
 
 def _off_the_line(
