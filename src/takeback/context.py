@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import Policy
     from takeback.ports import Clock, Reporter
     from takeback.store.lock import Locked
@@ -58,6 +59,10 @@ class Context(Value):
     reporter: Reporter
     environ: Mapping[str, str]
     holder: str
+
+    def wrote(self, checkpoint: Checkpoint) -> bool:
+        """Tells whether this machine did: another's record says nothing of files here."""
+        return checkpoint.machine == self.store.machine
 
     def locked(self, *, wait: float | None = None) -> ContextLocking:
         """Returns a context manager that holds the workspace's lock and yields a LockedContext.

@@ -256,3 +256,30 @@ def test_words_that_another_machine_brought_are_quoted_though_their_host_is_know
         assert "mine --as" in there.stdout
         assert "The host's words" in there.stdout
         assert "Go on with it" not in there.stdout
+
+
+def test_where_a_session_worked_on_another_machine_is_not_gone_to_here(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    one, two = machines
+    register("mine")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with one:
+        path = elsewhere / "talk.jsonl"
+        told = {"transcript": str(path), "resume": ("mine", "--as", "{session}"), "turn": "t1"}
+        with Takeback.open(one.workspace) as tb:
+            session = tb.session(agent="mine", native="s7")
+            path.write_text('{"text": "hello"}\n')
+            session.tell("prompt", prompt="hello", directory=str(elsewhere), **told)
+            session.tell("turn_end", directory=str(elsewhere), **told)
+        here = done(one.workspace, "rewind", "--yes", "--conversation", "mine-s7/turn:1.end")
+        assert f"cd {elsewhere} &&" in here.stdout
+    made = sorted(elsewhere.iterdir())
+    assert len(made) == 2, "the new session stands beside the one that it was cut from"
+    with two:
+        two.fetch(one)
+        there = called(two.workspace, "rewind", "--yes", "--conversation", "mine-s7/turn:1.end")
+        assert str(elsewhere) not in there.stdout
+        assert there.status != 0, "there is no place of the agent's own to write it to"
+    assert sorted(elsewhere.iterdir()) == made

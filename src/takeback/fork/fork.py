@@ -349,10 +349,9 @@ def _live(
 ) -> tuple[bytes, ...]:
     """Returns the transcript as it is now; empty if it no longer begins as it was then.
 
-    What was purged is blanked in it, as in what is kept of it. A record of another machine says
-    nothing of files here.
+    What was purged is blanked in it, too.
     """
-    if target.machine != context.store.machine:
+    if not context.wrote(target):
         return ()
     found, roots = [], transcript_roots(context, adapter)
     purged = tombstones.load(context.store)
@@ -367,9 +366,17 @@ def _live(
 
 
 def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str) -> Berth:
-    """Returns where the file of a checkpoint's child may be created; "" means no file."""
-    place = target.transcript[-1].place if target.transcript else ""
-    return Berth(path, place, adapter.sessions_root(context.environ) or "")
+    """Returns where a child's file may be created ("": none): beside one that was seen here."""
+    believed = target.transcript and context.wrote(target)
+    place = target.transcript[-1].place if believed else ""
+    root = adapter.sessions_root(context.environ) or os.fsdecode(context.workspace.root)
+    return Berth(path, place, root)
+
+
+def directory_of(context: Context, checkpoint: Checkpoint) -> str:
+    """Returns where a session works here."""
+    told = checkpoint.directory if context.wrote(checkpoint) else None
+    return told or os.fsdecode(context.workspace.root)
 
 
 def resume_of(
@@ -384,20 +391,19 @@ def resume_of(
     ``moved`` is its file, if it continues in a different directory.
     """
     native = checkpoint.native or ""
-    where = directory or checkpoint.directory or ""
-    is_ours = checkpoint.machine == context.store.machine
+    where = directory or directory_of(context, checkpoint)
     if checkpoint.resume:
         words = tuple(word.replace("{session}", native) for word in checkpoint.resume)
-        registered = is_ours and checkpoint.agent in context.policy.hosts
+        registered = context.wrote(checkpoint) and checkpoint.agent in context.policy.hosts
         return Resume(words, where, from_event=True, registered=registered)
-    return adapter.resume(native, where, moved).replace(from_event=not is_ours)
+    return adapter.resume(native, where, moved).replace(from_event=not context.wrote(checkpoint))
 
 
 def resume_line(context: Context, checkpoint: Checkpoint, start: Resume) -> Resume | None:
     """Returns how to start over; None if the host has its own words, which name a session."""
     if checkpoint.resume or not start.argv:
         return None
-    return start.replace(from_event=checkpoint.machine != context.store.machine)
+    return start.replace(from_event=not context.wrote(checkpoint))
 
 
 def write_child(
@@ -599,7 +605,7 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
             f"checkpoint {target.id} has no conversation",
             hint=("take back the files: ", FILES_ALONE),
         )
-    where = worktree or target.directory or os.fsdecode(context.workspace.root)
+    where = worktree or directory_of(context, target)
     history, prompt = wanted.history, None
     if history is None:
         history = history_at(context, adapter, target, wanted.newest)
@@ -657,7 +663,9 @@ def _again(
     context: Context, adapter: Adapter, other: Checkpoint, new: str, data: bytes
 ) -> Child | None:
     """Returns an earlier child if its file still holds what the new one would hold."""
-    if other.native is None or other.agent is None or not other.transcript:
+    if other.native is None or other.agent is None:
+        return None
+    if not other.transcript or not context.wrote(other):
         return None
     try:
         tree = conversation_tree(read_record(context.store, other.commit))
@@ -681,7 +689,7 @@ def _again(
         native=other.native,
         path=path,
         tree=tree.hex(),
-        directory=other.directory or "",
+        directory=directory_of(context, other),
         place=berth.place,
         root=berth.root,
     )

@@ -103,7 +103,7 @@ def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, 
         newest = ledger.by_id(session.newest) if session is not None else None
         state = turn.state
         if newest is not None and session is not None:
-            here = newest.machine == context.store.machine
+            here = context.wrote(newest)
             there = here and is_at_work(newest, session.last_event, now)
             if state == RUNNING and not (there and not is_over(newest)):
                 state = LEFT_UNFINISHED
