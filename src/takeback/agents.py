@@ -79,6 +79,6 @@ def read_file(path: str) -> bytes | None:
 
 def on_path(program: str, environ: Mapping[str, str]) -> bool:
     """Tells whether a program can be started by its name."""
-    from takeback.adapters.finding import on_path as found
+    from takeback.adapters.fields import on_path as found
 
     return found(program, environ)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.promise import PROMISE
+from tests.docs.test_house import ROOT, markdown_pages
 
 _TESTS = Path(__file__).parents[1]
 
@@ -22,3 +23,14 @@ def test_every_line_is_guarded_by_tests_that_are_there(line: object) -> None:
             assert re.search(rf"def test_{guard:02}_", known), f"behaviour {guard} has no test"
         else:
             assert (_TESTS / guard).exists(), guard
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    named = [
+        (page.name, test)
+        for page in markdown_pages()
+        if page.name != "CHANGELOG.md"
+        for test in re.findall(r"`(tests/[a-z0-9_/-]+(?:\.py)?)", page.read_text())
+    ]
+    assert len(named) > 20
+    assert [(page, test) for page, test in named if not (ROOT / test).exists()] == []

@@ -1,13 +1,22 @@
-"""Reads fields of a payload from another program, which may have any shape."""
+"""What adapters share: the fields of events, the places of agents, their usual answers."""
 
 from __future__ import annotations
 
+import os
+
 from takeback.model import json_text
+from takeback.model.checkpoint import Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
+
+    from takeback.model.checkpoint import NewSession
+    from takeback.ports import Importer
+
+
+# -- reads fields of a payload from another program, which may have any shape
 
 
 _HEX = frozenset("0123456789abcdefABCDEF")
@@ -114,3 +123,81 @@ def tables(payload: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ..
     """Returns the objects of a field that is a list, else an empty tuple."""
     value = payload.get(name)
     return tuple(v for v in value if isinstance(v, dict)) if isinstance(value, list) else ()
+
+
+# -- what most agents do alike, so that an adapter says only what its own does otherwise
+
+
+# -- finds agents and their files on this machine
+
+
+def on_path(program: str, environ: Mapping[str, str]) -> bool:
+    """Tells whether a program can be started by its name."""
+    places = (f"{folder}/{program}" for folder in environ.get("PATH", "").split(":") if folder)
+    return any(os.path.isfile(one) and os.access(one, os.X_OK) for one in places)
+
+
+def config_directory(environ: Mapping[str, str], variable: str, name: str) -> str:
+    """Returns an agent's directory: the value of a variable, else one in the home directory."""
+    return environ.get(variable) or os.path.join(environ.get("HOME", "/"), name)
+
+
+def files_in(folder: str, ending: str) -> tuple[tuple[str, float], ...]:
+    """Returns the files with this ending in a folder, and when each was written."""
+    try:
+        with os.scandir(folder) as listing:
+            found = [one for one in listing if one.name.endswith(ending) and one.is_file()]
+            return tuple((one.path, one.stat().st_mtime) for one in found)
+    except OSError:
+        return ()
+
+
+# -- what most agents do alike, so that an adapter says only what its own does otherwise
+
+
+class Usual:
+    """The usual answers to what ``ports.Adapter`` asks; there is what each of them means."""
+
+    name: str
+    starts_by_id = False
+    mute_on_esc = False
+    command: str | None = None
+
+    @property
+    def importer(self) -> Importer | None:
+        return None
+
+    def transcript_files(self, path: str) -> tuple[str, ...]:
+        return (path,)
+
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        return None
+
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """Returns it as it is: its agent finds it wherever it was made."""
+        return new
+
+    def start(self, directory: str) -> Resume:
+        return Resume((self.name,), directory)
+
+    def is_over(self, tail: bytes, turn: str | None) -> bool:
+        """Returns False: every end is announced, even by Esc."""
+        return False
+
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        """Returns None: nothing reports a command, or its event has the words."""
+        return None
+
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        """Returns None: the event of a command's end has its status."""
+        return None
+
+    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
+        """Returns nothing: an event says that it went back, or where it stands."""
+        return ()
+
+    def note(self, text: str, warning: str = "") -> str:
+        return text
+
+    def answer(self, text: str) -> str:
+        return text

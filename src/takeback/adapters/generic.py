@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
+from takeback.adapters.fields import Usual
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.checkpoint import Anchor, NewSession, Resume
@@ -22,14 +23,11 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 255
 
 
-class Generic:
+class Generic(Usual):
     """Any program that calls ``takeback hook generic``, or uses the Python API."""
 
     name = "generic"
     starts_by_id = True
-    mute_on_esc = False
-    importer = None
-    command = None
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         kind: Any = fields.required(payload, "event")
@@ -60,12 +58,6 @@ class Generic:
             resume=fields.texts(payload, "resume"),
         )
 
-    def transcript_files(self, path: str) -> tuple[str, ...]:
-        return (path,)
-
-    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        return None
-
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         return b"".join(parts)
 
@@ -84,35 +76,11 @@ class Generic:
             name = f"{random}{ending}"
         return NewSession(new, os.path.join(folder, name), history)
 
-    def moved_to(self, new: NewSession, directory: str) -> NewSession:
-        return new
-
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         return Resume((), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume((), directory)
-
-    def is_over(self, tail: bytes, turn: str | None) -> bool:
-        return False
-
-    def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: the event of such an end has the words."""
-        return None
-
-    def status_in(self, tail: bytes, call: str) -> int | None:
-        """Returns None: the event of a command's end has its status."""
-        return None
-
-    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
-        """Returns nothing: its events tell nothing of it."""
-        return ()
-
-    def note(self, text: str, warning: str = "") -> str:
-        return text
-
-    def answer(self, text: str) -> str:
-        return text
 
 
 def _session(payload: Mapping[str, Any]) -> str:

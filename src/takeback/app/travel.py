@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from takeback import rooms
 from takeback.adapters import adapter_of
 from takeback.app import given
@@ -670,5 +668,5 @@ class Steps(Reverts):
         except NoSuchCheckpoint:  # its session is gone
             return None
         adapter = adapter_of(target.agent or "")
-        where = target.directory or os.fsdecode(self.root)
+        where = rooms.fork.directory_of(self._context, target)
         return rooms.fork.resume_line(self._context, target, adapter.start(where))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
-from takeback.adapters.finding import config_directory
+from takeback.adapters.fields import Usual, config_directory
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.checkpoint import Anchor, NewSession, Resume
@@ -92,20 +92,15 @@ class Manner(Value):
     batches: bool = True
 
 
-class Claude:
+class Claude(Usual):
     """Claude Code, whose hooks call ``takeback hook claude``, or an agent of its manner."""
 
-    starts_by_id = False
     mute_on_esc = True
-    importer = None
     command = "/takeback"
 
     def __init__(self, manner: Manner) -> None:
         self._manner = manner
-
-    @property
-    def name(self) -> str:
-        return self._manner.name
+        self.name = manner.name
 
     @property
     def folder(self) -> str:
@@ -148,9 +143,6 @@ class Claude:
             process=int(process) if process.isdecimal() else None,
         )
 
-    def transcript_files(self, path: str) -> tuple[str, ...]:
-        return (path,)
-
     def sessions_root(self, environ: Mapping[str, str]) -> str:
         base = environ.get(self._manner.runtime) or self.home(environ)
         return os.path.join(base, "projects")
@@ -167,18 +159,11 @@ class Claude:
 
         return new_session(history, native=native, transcript=transcript, title=title)
 
-    def moved_to(self, new: NewSession, directory: str) -> NewSession:
-        """Returns it as it is: sessions are found by their id, wherever they are."""
-        return new
-
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
         inside = None if moved else f"/resume {native}"  # it stays in its present directory
         return Resume((self.name, f"--resume={native}"), directory, inside)
-
-    def start(self, directory: str) -> Resume:
-        return Resume((self.name,), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         from takeback.adapters.claude.conversation import is_interrupted

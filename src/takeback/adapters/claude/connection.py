@@ -7,7 +7,7 @@ import os
 from takeback.adapters import hook_settings
 from takeback.adapters.claude import Claude, adapter
 from takeback.adapters.connecting import read
-from takeback.adapters.finding import files_in, on_path
+from takeback.adapters.fields import files_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.handover import BESIDE
 from takeback.model.agent import Capabilities, FileEdit

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
-from takeback.adapters.finding import config_directory
+from takeback.adapters.fields import Usual, config_directory
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.checkpoint import Anchor, NewSession, Resume
@@ -41,13 +41,10 @@ _LONGEST_FIRST_LINE = 8 << 20
 _LONGEST_CHAIN = 1000
 
 
-class Codex:
+class Codex(Usual):
     """Codex, in the terminal and as ``codex exec``."""
 
     name = _NAME
-    starts_by_id = False
-    mute_on_esc = False
-    importer = None
     command = "takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
@@ -79,18 +76,11 @@ class Codex:
 
         return conversation.new_session(history, native=native, transcript=transcript, now=now)
 
-    def moved_to(self, new: NewSession, directory: str) -> NewSession:
-        """Returns it as it is: the line to resume names the directory."""
-        return new
-
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
         where = ("-C", directory) if moved else ()  # else it asks, with the old one as the default
         return Resume(("codex", "resume", *where, native), directory)
-
-    def start(self, directory: str) -> Resume:
-        return Resume(("codex",), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         from takeback.adapters.codex import conversation
@@ -100,10 +90,6 @@ class Codex:
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 
-    def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: nothing reports a command."""
-        return None
-
     def status_in(self, tail: bytes, call: str) -> int | None:
         for record in fields.records_with(tail, call):
             item = fields.table(fields.table(record, "payload"), "item")
@@ -111,10 +97,6 @@ class Codex:
                 ended = item.get("status") in ("completed", "failed")
                 return fields.number(item, "exit_code") if ended else None
         return None
-
-    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
-        """Returns nothing: an event of its own says that it went back."""
-        return ()
 
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""

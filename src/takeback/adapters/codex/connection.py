@@ -6,7 +6,7 @@ import os
 
 from takeback.adapters import hook_settings
 from takeback.adapters.codex import config_home
-from takeback.adapters.finding import files_in, on_path
+from takeback.adapters.fields import files_in, on_path
 from takeback.adapters.hook_settings import Hook
 from takeback.handover import BESIDE
 from takeback.model.agent import Capabilities, FileEdit

@@ -6,7 +6,7 @@ import os
 
 from takeback.adapters.connecting import read
 from takeback.adapters.copilot import adapter
-from takeback.adapters.finding import on_path
+from takeback.adapters.fields import on_path
 from takeback.adapters.launcher import command_for
 from takeback.handover import BESIDE
 from takeback.model.agent import Capabilities, FileEdit

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
-from takeback.adapters.finding import config_directory
+from takeback.adapters.fields import Usual, config_directory
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.checkpoint import Anchor, NewSession, Resume
@@ -54,13 +54,11 @@ _KINDS: dict[str, events.ToolKind] = {
 _FIRST_LINE = 1 << 16
 
 
-class Gemini:
+class Gemini(Usual):
     """Gemini CLI, in the terminal and as ``gemini -p``."""
 
     name = _NAME
-    starts_by_id = False
     mute_on_esc = True
-    importer = None
     command = "/takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
@@ -102,19 +100,12 @@ class Gemini:
 
         return conversation.new_session(history, transcript=transcript, title=title, now=now)
 
-    def moved_to(self, new: NewSession, directory: str) -> NewSession:
-        """Returns it as it is: the line to resume names its file."""
-        return new
-
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
         if moved:  # it looks up sessions by their project
             return Resume(("gemini", f"--session-file={moved}"), directory)
         return Resume(("gemini", f"--resume={native}"), directory, "/resume")
-
-    def start(self, directory: str) -> Resume:
-        return Resume(("gemini",), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         from takeback.adapters.gemini import conversation
@@ -124,18 +115,6 @@ class Gemini:
     def answer(self, text: str) -> str:
         # Shown as "Agent execution stopped: ..."; on lines of its own it is readable.
         return json_text.dumps({"continue": False, "stopReason": f"takeback\n{text}"})
-
-    def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: nothing reports a command."""
-        return None
-
-    def status_in(self, tail: bytes, call: str) -> int | None:
-        """Returns None: the event of a command's end has its status."""
-        return None
-
-    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
-        """Returns nothing: its turns have no ids."""
-        return ()
 
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: plain words are shown to the person and not given to the model."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
-from takeback.adapters.finding import files_in, on_path
+from takeback.adapters.fields import files_in, on_path
 from takeback.adapters.gemini import config_home
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.model.agent import Capabilities, FileEdit

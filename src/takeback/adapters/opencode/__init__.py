@@ -14,6 +14,7 @@ Kilo is a fork of opencode: it differs in its name alone.
 from __future__ import annotations
 
 from takeback.adapters import fields
+from takeback.adapters.fields import Usual
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.checkpoint import Anchor, NewSession, Resume
@@ -51,11 +52,9 @@ _KINDS: dict[str, events.ToolKind] = {
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
-class OpenCode:
+class OpenCode(Usual):
     """opencode or a fork of it, in the terminal, as ``opencode run`` and as a server."""
 
-    starts_by_id = False
-    mute_on_esc = False
     command = "/takeback"
 
     def __init__(self, name: str) -> None:
@@ -71,12 +70,6 @@ class OpenCode:
         read = _EVENTS.get(fields.required(payload, "event"))
         event = None if read is None else read(payload)
         return None if event is None else event.replace(agent=self.name)
-
-    def transcript_files(self, path: str) -> tuple[str, ...]:
-        return (path,)
-
-    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        return None
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.opencode import conversation
@@ -94,38 +87,9 @@ class OpenCode:
         data = conversation.exported(history, new=new, title=title, now=now)
         return NewSession(new, "", data)
 
-    def moved_to(self, new: NewSession, directory: str) -> NewSession:
-        """Returns it as it is: the agent takes it in, in that directory."""
-        return new
-
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         known = fields.is_prefixed(native, "ses_")
         return Resume((self.name, f"--session={native}") if known else (), directory)
-
-    def start(self, directory: str) -> Resume:
-        return Resume((self.name,), directory)
-
-    def is_over(self, tail: bytes, turn: str | None) -> bool:
-        """Returns False: the plugin announces every end, even by Esc."""
-        return False
-
-    def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: the event of such an end has the words."""
-        return None
-
-    def status_in(self, tail: bytes, call: str) -> int | None:
-        """Returns None: the event of a command's end has its status."""
-        return None
-
-    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
-        """Returns nothing: an event of its own says that it went back."""
-        return ()
-
-    def note(self, text: str, warning: str = "") -> str:
-        return text
-
-    def answer(self, text: str) -> str:
-        return text
 
 
 def _event(payload: Mapping[str, Any], kind: events.EventKind, **more: Any) -> AgentEvent:

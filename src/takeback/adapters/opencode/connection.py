@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters.connecting import read
-from takeback.adapters.finding import on_path
+from takeback.adapters.fields import on_path
 from takeback.adapters.launcher import launcher_path, package_directory
 from takeback.errors import TakebackError
 from takeback.model.agent import Capabilities, FileEdit

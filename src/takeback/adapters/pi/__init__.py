@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields
-from takeback.adapters.finding import config_directory
+from takeback.adapters.fields import Usual, config_directory
 from takeback.model import event as events
 from takeback.model.checkpoint import Anchor, NewSession, Resume
 from takeback.model.event import AgentEvent, ToolCall
@@ -45,14 +45,10 @@ _TOOLS: dict[str, events.ToolKind] = {
 }
 
 
-class Pi:
+class Pi(Usual):
     """pi, whose extension calls ``takeback hook pi --stdio``."""
 
     name = "pi"
-    starts_by_id = False
-    mute_on_esc = False
-    importer = None
-    command = None  # the extension has a command of its own
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         said = fields.required(payload, "hook_event_name")
@@ -82,9 +78,6 @@ class Pi:
             process=fields.number(payload, "pid"),
         )
 
-    def transcript_files(self, path: str) -> tuple[str, ...]:
-        return (path,)
-
     def sessions_root(self, environ: Mapping[str, str]) -> str | None:
         own = environ.get("PI_CODING_AGENT_SESSION_DIR")
         return own or os.path.join(config_home(environ), "sessions")
@@ -101,39 +94,14 @@ class Pi:
 
         return new_session(history, transcript=transcript, title=title, now=now)
 
-    def moved_to(self, new: NewSession, directory: str) -> NewSession:
-        """Returns it as it is: the line to resume makes a copy in that directory."""
-        return new
-
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         how = "--fork" if moved else "--session"  # which asks in another directory
         return Resume(("pi", how, native) if fields.is_uuid(native) else (), directory)
-
-    def start(self, directory: str) -> Resume:
-        return Resume(("pi",), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         from takeback.adapters.pi.conversation import is_over
 
         return is_over(tail)
-
-    def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: nothing reports a command."""
-        return None
-
-    def status_in(self, tail: bytes, call: str) -> int | None:
-        """Returns None: the event of a command's end has its status."""
-        return None
-
-    def follows(self, said: bytes, turn: str) -> tuple[str, ...]:
-        """Returns nothing: its events have the leaf."""
-        return ()
-
-    def note(self, text: str, warning: str = "") -> str:
-        return text
-
-    def answer(self, text: str) -> str:
-        return text
 
 
 def session_in(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import connecting
-from takeback.adapters.finding import files_in, on_path
+from takeback.adapters.fields import files_in, on_path
 from takeback.adapters.launcher import launcher_path, package_directory
 from takeback.adapters.pi import config_home
 from takeback.errors import TakebackError
