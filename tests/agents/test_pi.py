@@ -378,6 +378,8 @@ def test_the_tree_keeps_or_restores_files(played: Played) -> None:
     assert played.files_are(played.after_one)
     assert rpc.file == played.file
     assert played.remembered() == (ONE, AGAIN)
+    log = played.pi.world.cli.ok("--json", "log").json_lines
+    assert {one["prompt"] for one in log if one.get("abandoned")} == {TWO, THREE}
 
 
 @pytest.mark.long
