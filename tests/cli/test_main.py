@@ -90,6 +90,14 @@ def test_a_call_imports_only_its_own_command(story: Story, args: tuple[str, ...]
     assert done.stderr.decode().split() == own
 
 
+def test_the_version_is_said_without_what_lists_and_the_status_say(workspace: Path) -> None:
+    words = [sys.executable, "-I", "-X", "importtime", "-m", "takeback", "--version"]
+    done = subprocess.run(words, cwd=workspace, capture_output=True, check=True, text=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "takeback.cli.plain_words" in imported
+    assert not {"takeback.cli.earlier", "takeback.words.outcomes", "takeback.app"} & imported
+
+
 # -- errors: the status, one JSON object on stderr, nothing on stdout
 
 ERRORS = [

@@ -7,10 +7,8 @@ import sys
 import time
 
 from takeback.cli.call import COMPLETE, guarded
-from takeback.cli.earlier import mention, open_or_offer
 from takeback.cli.terminal import ask, is_terminal, paged, terminal_width
 from takeback.errors import NotAWorkspace, UsageError
-from takeback.words import earlier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +43,8 @@ def log(
     paths: tuple[str, ...] = (),
 ) -> int:
     """Prints the list; ``number`` is how many at most."""
+    from takeback.cli.earlier import mention
+
     with call.open("log") as tb:
         limit = -1 if number is None else number
         if operations:
@@ -130,6 +130,7 @@ def open_screen() -> int:
     """Opens the picker; what it has to say while open appears on its screen."""
     from takeback.app.engine import Engine
     from takeback.app.threads import PolledReporter
+    from takeback.cli.earlier import open_or_offer
     from takeback.tui.run import open_picker
     from takeback.words.earlier import offer
 
@@ -149,6 +150,7 @@ def open_screen() -> int:
 
 
 def _numbered_list(call: Call) -> int:
+    from takeback.cli.earlier import mention, open_or_offer
     from takeback.cli.plain import pick_plain
 
     with open_or_offer(lambda: call.open("pick", note=False), can_ask=call.can_ask) as tb:
@@ -185,6 +187,7 @@ def status(call: Call, *, seen: bool = False) -> int:
 def _print_state(
     call: Call, found: Status, agents: Sequence[AgentState], before: Sequence[Earlier]
 ) -> None:
+    from takeback.words import earlier
     from takeback.words.status import agent_lines, first_steps, status_lines, whole
 
     output, now = call.output, time.time()
@@ -293,9 +296,5 @@ def _takes(plain: Plain, word: str, rest: list[str]) -> bool:
 
 
 def _body(verb: str) -> Callable[..., int]:
-    if verb == "log":
-        return log
-    if verb == "status":
-        return status
-
-    return pick
+    bodies: dict[str, Callable[..., int]] = {"log": log, "status": status}
+    return bodies.get(verb, pick)
