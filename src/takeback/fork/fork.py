@@ -367,10 +367,9 @@ def _live(
 
 def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str) -> Berth:
     """Returns where a child's file may be created ("": none): beside one that was seen here."""
-    believed = target.transcript and context.wrote(target)
-    place = target.transcript[-1].place if believed else ""
-    root = adapter.sessions_root(context.environ) or os.fsdecode(context.workspace.root)
-    return Berth(path, place, root)
+    beneath = "" if context.wrote(target) else os.fsdecode(context.workspace.root)
+    place = target.transcript[-1].place if target.transcript and not beneath else ""
+    return Berth(path, place, adapter.sessions_root(context.environ) or beneath)
 
 
 def directory_of(context: Context, checkpoint: Checkpoint) -> str:
