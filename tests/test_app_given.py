@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from takeback import AsyncTakeback, Takeback
 from takeback.app.async_api import AsyncAgentSession, AsyncAgentTurn
+from takeback.app.given import fitting
 from takeback.app.session import AgentSession, AgentTurn
 from takeback.errors import NoSuchCheckpoint, TakebackError, UsageError
 from takeback.model.event import AgentEvent
@@ -98,7 +101,7 @@ def test_a_mistake_is_told_with_what_fits(tb: Takeback) -> None:
     assert raised.value.hint == "give a name (turn:3, @, a label, an id), a checkpoint, or a turn"
     with pytest.raises(UsageError, match="keeping cannot be of type str") as raised:
         tb.plan("@", keeping="edits")  # type: ignore[arg-type]
-    assert raised.value.hint == "give Keeping, of takeback.rewind.plan"
+    assert raised.value.hint == "give Keeping, of takeback.rewind.request"
     with pytest.raises(UsageError, match="command cannot be of type str"):
         tb.bisect("@", "@", "make test")
     with pytest.raises(NoSuchCheckpoint, match="no checkpoint 'nosuch'"):
@@ -207,3 +210,9 @@ def test_what_is_awaited_looks_at_the_same_as_what_is_not() -> None:
     ):
         missing = set(methods(plain)) - set(methods(awaited))
         assert missing <= {("event", "kind")}, missing
+
+
+def test_what_a_hint_names_is_where_it_says() -> None:
+    told = re.findall(r'"(\w+), of (takeback[\w.]+)"', Path(inspect.getfile(fitting)).read_text())
+    assert len(told) > 4
+    assert [one for one in told if not hasattr(import_module(one[1]), one[0])] == []

@@ -279,7 +279,7 @@ _KINDS: dict[str, Taking] = {
     "SummaryWay": _text,
     "Maker | None": _or_none(_with("a function that returns the summary of a text", "__call__")),
     "Overrides": _one_of("Overrides, of takeback.model.coverage", "Overrides"),
-    "Keeping": _one_of("Keeping, of takeback.rewind.plan", "Keeping"),
+    "Keeping": _one_of("Keeping, of takeback.rewind.request", "Keeping"),
     "ConflictChoices": _one_of("ConflictChoices, of takeback.model.conflicts", "ConflictChoices"),
     "Plan | None": _or_none(_one_of("a plan that was returned", "Plan")),
     "Prune": _one_of("what plan_prune returned", "Prune"),
